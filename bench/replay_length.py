@@ -1,6 +1,6 @@
 """Replaying long sessions: CPU time and memory of one row, as a session grows.
 
-    python bench/replay_length.py [--requests 250 500 1000 2000 5000] [--rows append lamina] [--model MODEL] [--beside SRC]
+    python bench/replay_length.py [--requests 250 500 1000 2000 5000] [--rows append balanced] [--model MODEL] [--beside SRC]
 
 Makes sessions as tests/web/made_home.py does, with compactions where the recorded window was full, and replays each in a process of its
 own. A request costs what is new in it, so the time per request stays the same. `--beside` also replays with the package in another
@@ -51,7 +51,7 @@ def replayed(source: Path, file: Path, row: str) -> tuple[float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, nargs="+", default=[250, 500, 1_000, 2_000, 5_000])
-    parser.add_argument("--rows", nargs="+", default=["append", "lamina"])
+    parser.add_argument("--rows", nargs="+", default=["append", "balanced"])
     parser.add_argument("--model", default=MODEL)
     parser.add_argument("--beside", type=Path)
     given = parser.parse_args()

@@ -227,3 +227,12 @@ def test_the_changelog_has_a_section_for_this_version(root: Path) -> None:
     assert re.search(
         rf"^## \[{re.escape(lamina.__version__)}\] - \d{{4}}-\d\d-\d\d$", (root / "CHANGELOG.md").read_text("utf-8"), re.M
     )
+
+
+def test_every_command_that_installs_an_extra_works_in_the_checkout() -> None:
+    """The package is in no index, so `pip install "lamina[…]"` finds nothing."""
+    root = Path(__file__).parents[1]
+    texts = [*root.glob("*.md"), *(root / "docs").rglob("*.md"), *(root / "src").rglob("*.py")]
+    shown = {(path, name) for path in texts for name in re.findall(r'pip install "([^"]*\[[^"]*)"', path.read_text("utf-8"))}
+    assert {name for _, name in shown if not name.startswith(".[")} == set()
+    assert len(shown) > 10

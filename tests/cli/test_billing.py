@@ -86,7 +86,7 @@ def test_a_replay_compares_all_units_and_its_requests_add_up_to_its_rows(home: P
     recorded, ours = found["policies"]["recorded"], found["policies"]["lamina"]
     units = [_units(row) for row in (ours, recorded)]
     less = f"{abs(1 - units[0] / units[1]):.0%} {'less' if units[0] <= units[1] else 'more'}"
-    assert f"Lamina would have used {less}: {units[0]:,.0f} units instead of {units[1]:,.0f} " in shown
+    assert f"Lamina with balanced would have used {less}: {units[0]:,.0f} units instead of {units[1]:,.0f} " in shown
     assert round(1 - units[0] / units[1], 3) == pytest.approx(ours["saved_percent"] / 100, abs=0.001), (
         "as dollars say for one model"
     )

@@ -97,6 +97,12 @@ def test_bare_there_is_no_memory() -> None:
     assert here("memory", "list", "--json").stdout == "[]\n"
 
 
+def test_a_statement_that_is_kept_is_not_called_noted_in_this_conversation() -> None:
+    done = lamina("-p", "Always use tabs in Go files.", LAMINA_EXTRACTION_NON_INTERACTIVE="1")
+    assert done.stdout == "Noted.\n"
+    assert "tabs" in here("memory", "list").stdout
+
+
 def test_a_prompt_may_come_by_standard_input() -> None:
     for arguments in ((), ("-p", "-")):
         assert lamina(*arguments, stdin=TOLD.encode()).returncode == 0

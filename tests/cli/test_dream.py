@@ -23,6 +23,7 @@ from lamina.cli.output import StdoutSink
 from lamina.cli.signals import StopRequest
 from lamina.cli.start import ChatOptions
 from lamina.cli.terminal import commands
+from lamina.cli.terminal.input_line import parse
 from lamina.cli.terminal.loop import Chat
 from lamina.cli.terminal.screen import Screen
 from lamina.core.blocks import Wire
@@ -247,7 +248,7 @@ def chat(work: Path, memory: Memory) -> Iterator[Callable[[str], None]]:
     opened = Chat(ChatOptions(work, "offline"), stop, Screen(StdoutSink(stop)))
 
     def say(text: str) -> None:
-        called = commands.parse(text)
+        called = parse(text)
         assert called is not None
         commands.run(opened, *called)
 

@@ -36,8 +36,11 @@ y
 /remove 没有
 /remove 我们用-pnpm
 /forget
+/forge 值班
 /forget 值班
 n
+!
+!echo 一二三
 /search
 /search 部署
 /search 没有的东西哦

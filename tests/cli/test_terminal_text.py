@@ -19,9 +19,9 @@ from lamina.cli.output import StdoutSink
 from lamina.cli.signals import StopRequest
 from lamina.cli.terminal.banner import said_words
 from lamina.cli.terminal.calls import LONGEST, MOST_CHANGED, MOST_COMMAND, describe_call, describe_result, preview_call
-from lamina.cli.terminal.commands import COMMANDS, find, parse
+from lamina.cli.terminal.commands import COMMANDS, find
 from lamina.cli.terminal.compact_command import describe_compaction
-from lamina.cli.terminal.input_line import ChatCompleter
+from lamina.cli.terminal.input_line import ChatCompleter, parse
 from lamina.cli.terminal.screen import Screen, Style, clean, fold_text
 from lamina.cli.terminal.turn_display import TextStream, describe_status, fit_parts
 from lamina.conversation.compaction.commit import Compacted
@@ -273,6 +273,14 @@ def test_a_beginning_that_is_no_other_commands_is_enough() -> None:
     assert find("un") is COMMANDS["undo"]
     assert find("re") is None, "several begin like this"
     assert find("nothing") is None
+
+
+def test_a_command_that_deletes_needs_its_whole_name() -> None:
+    assert find("forget") is COMMANDS["forget"]
+    assert find("remove") is COMMANDS["remove"]
+    for begun in ("f", "forge", "remov", "removes", "forgett"):
+        assert find(begun) is None, begun
+    assert find("rem") is None, "a beginning of /remove and /remember stays ambiguous"
 
 
 def offered(completer: ChatCompleter, text: str) -> list[str]:

@@ -18,7 +18,10 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("memory", "search", "x", "-k"), "Option '-k' requires an argument. Add --help for usage."),
     (("sessions", "show"), "Missing argument 'SESSION'. Run `lamina sessions show --help` for usage."),
     (("export", "out"), "Missing option '--format'. Use one of claude-code, codex, agents-md, mcp-memory, mem0."),
-    (("install", "nope"), "Invalid value for 'AGENT': 'nope' is not one of 'claude-code', 'codex'."),
+    (
+        ("install", "nope"),
+        "Invalid value for 'AGENT': 'nope' is not one of 'claude-code', 'codex', 'cursor', 'gemini', 'opencode', 'vscode'.",
+    ),
     (("memory", "search", " "), "QUERY is empty: pass a question or a few words."),
     (("memory", "log", "nope"), "No changes of a memory 'nope' are recorded. Run `lamina memory log` to list all changes."),
     (("memory", "diff", "nope"), "No changes of a memory 'nope' are recorded. Run `lamina memory log` to list all changes."),

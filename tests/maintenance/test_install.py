@@ -20,11 +20,13 @@ from hypothesis import strategies as st
 from tests.cli.running import LAMINA, here
 
 from lamina.core.errors import InputError
-from lamina.maintenance.install import claude_code, codex
+from lamina.maintenance.install import claude_code, codex, mcp_agents
 from lamina.maintenance.install.hook_entries import with_entries, without_entries
+from lamina.maintenance.install.json_member import read_text, with_member, without_member
 from lamina.maintenance.install.marked_section import MARKDOWN, TOML, with_section, without_section
 
 AGENTS = ("claude-code", "codex")
+MCP_AGENTS = tuple(mcp_agents.AGENTS)
 
 
 def tree(top: Path) -> dict[str, bytes | None]:
@@ -68,7 +70,7 @@ def test_an_installation_that_is_removed_leaves_the_home_as_it_was(home: Path) -
         again = json.loads(here("install", agent, "--json").stdout)
         assert {change["action"] for change in again["changes"]} == {"unchanged"}
     assert tree(home) == between
-    assert [row["state"] for row in json.loads(here("install", "--list", "--json").stdout)] == ["installed", "installed"]
+    assert [row["state"] for row in json.loads(here("install", "--list", "--json").stdout)][:2] == ["installed", "installed"]
     (home / ".claude" / "plugins" / "data" / "lamina-skills-dir").mkdir(parents=True)
     for agent in AGENTS:
         assert here("uninstall", agent).returncode == 0
@@ -325,7 +327,7 @@ def test_a_linked_configuration_is_changed_where_it_is(home: Path) -> None:
 def test_installations_at_once_give_one_installation(home: Path) -> None:
     running = [subprocess.Popen([*LAMINA, "install", agent]) for agent in AGENTS for _ in range(4)]
     assert [process.wait(120) for process in running] == [0] * 8
-    assert [row["state"] for row in json.loads(here("install", "--list", "--json").stdout)] == ["installed", "installed"]
+    assert [row["state"] for row in json.loads(here("install", "--list", "--json").stdout)][:2] == ["installed", "installed"]
     assert (home / ".codex/config.toml").read_text().count("[mcp_servers.lamina]") == 1
     assert len(json.loads((home / ".codex/hooks.json").read_text())["hooks"]["Stop"]) == 2
 
@@ -393,3 +395,123 @@ def test_doctor_tells_who_writes_the_memories(home: Path, tmp_path: Path, monkey
     plugin = home / ".claude/skills/lamina/.claude-plugin/plugin.json"
     plugin.write_text(plugin.read_text().replace('"version": "', '"version": "0.0.'))
     assert "Lamina in Claude Code is out of date." in told()
+
+
+# The file of each agent with servers of the user's, in the forms that people and programs write.
+FOUND = {
+    "cursor": (".cursor/mcp.json", '{"mcpServers":{"other":{"command":"x"}}}'),
+    "gemini": (".gemini/settings.json", '{\r\n    "mcpServers": {},\r\n    "theme": "a{b"\r\n}'),
+    "opencode": (
+        ".config/opencode/opencode.jsonc",
+        '// mine\n{\n\t"$schema": "https://opencode.ai/config.json", // "mcp": {\n\t/* } */ "model": "a/b",\n}\n',
+    ),
+    "vscode": (".config/Code/User/mcp.json", '{\n  "servers": { // my servers\n    "other": {"command": "x",},\n  },\n}\n'),
+}
+
+
+@pytest.mark.spec("U5")
+@pytest.mark.parametrize("agent", MCP_AGENTS)
+def test_the_server_of_an_agent_comes_and_goes_and_the_rest_keeps_its_bytes(agent: str) -> None:
+    home, (name, text) = Path.home(), FOUND[agent]
+    file = home / name
+    file.parent.mkdir(parents=True)
+    file.write_bytes(text.encode())
+    instructions = mcp_agents.AGENTS[agent].instructions
+    if instructions:
+        (file.parent / instructions).write_text("Answer briefly.")
+    before = tree(home)
+    assert "not installed" in here("uninstall", agent).stdout
+    assert here("install", agent, "--dry-run").returncode == 0
+    assert tree(home) == before
+    told = here("install", agent).stdout
+    between = tree(home)
+    assert {name for name in between if between[name] != before.get(name)} == {
+        str((file.parent / part).relative_to(home)) for part in (file.name, instructions) if part
+    }
+    shape = mcp_agents.AGENTS[agent]
+    old, new = (read_text(data.decode(), name) for data in (text.encode(), file.read_bytes()))
+    entry = new[shape.group].pop("lamina")
+    command = entry["command"] if shape.shape == "local" else [entry["command"], *entry["args"]]
+    assert command[:5] == [sys.executable, "-P", "-m", "lamina", "mcp"]
+    assert {key: value for key, value in new.items() if value} == {key: value for key, value in old.items() if value}
+    assert ("trust" in told) == (agent == "gemini")
+    assert ("docs/other-agents.md" in told) == (not instructions)
+    assert {change["action"] for change in json.loads(here("install", agent, "--json").stdout)["changes"]} == {"unchanged"}
+    states = {row["agent"]: row["state"] for row in json.loads(here("install", "--list", "--json").stdout)}
+    assert states[agent] == "installed"
+    assert f"Lamina is installed in {shape.title}." in here("doctor").stdout
+    assert here("uninstall", agent).returncode == 0
+    assert tree(home) == before
+
+
+@pytest.mark.spec("U5")
+@pytest.mark.parametrize("agent", MCP_AGENTS)
+def test_an_agent_without_files_has_none_again(agent: str) -> None:
+    here("install", agent)
+    assert json.loads(here("install", agent, "--json").stdout)["changes"][0]["action"] == "unchanged"
+    here("uninstall", agent)
+    assert [path for path in tree(Path.home()) if not path.startswith(".lamina")] == []
+
+
+@pytest.mark.parametrize("agent", MCP_AGENTS)
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"GROUP": []}', '{"GROUP": {"lamina": {"command": "mine"}}}', '{"a": 1 "b": 2}', b"\xff{}"]
+)
+def test_a_configuration_that_cannot_be_changed_safely_is_refused(agent: str, text: str | bytes) -> None:
+    file = Path.home() / FOUND[agent][0]
+    file.parent.mkdir(parents=True)
+    file.write_bytes(text.replace("GROUP", mcp_agents.AGENTS[agent].group).encode() if isinstance(text, str) else text)
+    before = tree(Path.home())
+    done = here("install", agent)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "nothing was changed" in done.stderr
+    here("uninstall", agent)
+    assert tree(Path.home()) == before
+
+
+def test_an_entry_of_another_installation_is_replaced_and_removed_wherever_it_stands() -> None:
+    old = '{"mcpServers": {"a": {}, // first\n  "lamina": {"command": "/old/python", "args": ["-P", "-m", "lamina", "mcp"]}, "b": {}}}'
+    file = Path.home() / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text(old)
+    assert here("install", "cursor").returncode == 0
+    assert sys.executable in file.read_text()
+    assert "/old/python" not in file.read_text()
+    assert here("uninstall", "cursor").returncode == 0
+    assert read_text(file.read_text(), "x") == {"mcpServers": {"a": {}, "b": {}}}
+
+
+_SPACES = st.sampled_from(["", " ", "\n  ", "\r\n\t", ' // no, "x": {\n', "/* } */"])
+_VALUES = st.recursive(
+    st.sampled_from(["1", "true", '"a, \\" {b"', "[]", "{}", "[1, {}]"]),
+    lambda inner: st.lists(
+        st.tuples(st.sampled_from(["a", "b:c", "servers"]), inner), unique_by=lambda pair: pair[0], max_size=2
+    ).map(lambda pairs: "{" + ",".join(f'"{key}": {value}' for key, value in pairs) + "}"),
+    max_leaves=4,
+)
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> str:
+    def spaced(word: str) -> str:
+        return draw(_SPACES) + word + draw(_SPACES)
+
+    def made(pairs: list[tuple[str, str]]) -> str:
+        comma = draw(st.sampled_from(["", ","])) if pairs else ""
+        return "{" + ",".join(f"{spaced(json.dumps(key))}:{spaced(value)}" for key, value in pairs) + comma + draw(_SPACES) + "}"
+
+    names = st.lists(st.sampled_from(["x", "y z", "}"]), unique=True, max_size=2)
+    pairs = [(name, draw(_VALUES)) for name in draw(names)]
+    if draw(st.booleans()):
+        group = made([(name, draw(_VALUES)) for name in draw(names)])
+        pairs.insert(draw(st.integers(0, len(pairs))), ("servers", group))
+    return draw(_SPACES) + made(pairs) + draw(_SPACES)
+
+
+@given(documents())
+def test_taking_an_entry_out_gives_back_the_json_text(old: str) -> None:
+    entry = {"command": "x", "args": ["{"]}
+    new = with_member(old, "servers", "lamina", entry, "x")
+    assert read_text(new, "x")["servers"]["lamina"] == entry
+    assert with_member(new, "servers", "lamina", entry, "x") == new
+    assert without_member(new, "servers", "lamina", "x") == old

@@ -47,8 +47,11 @@ def test_one_document_with_the_names_others_rely_on(work: Path, tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["sessions"] == 1
-    named = ["lamina", "lean", "classic"]
-    assert list(found["policies"]) == ["recorded", "append", *named, *(f"{name} without notes" for name in named)]
+    named = ["balanced", "lean", "classic"]
+    rows = ["recorded", "append", *named, *(f"{name} without notes" for name in named)]
+    assert list(found["policies"]) == [*rows, "lamina", "lamina without notes"], "the older names stay in this version"
+    for older in ("lamina", "lamina without notes"):
+        assert found["policies"][older] == found["policies"][older.replace("lamina", "balanced")]
     for figures in found["policies"].values():
         assert list(figures)[: len(KEYS)] == KEYS
         assert all(isinstance(figures[key], int | float) for key in KEYS)
@@ -60,14 +63,37 @@ def test_one_document_with_the_names_others_rely_on(work: Path, tmp_path: Path) 
     assert not (tmp_path / "home").exists(), "nothing of it is a session of ours"
 
 
+def test_the_row_of_the_settings_in_force_is_named_after_its_policy(work: Path, tmp_path: Path) -> None:
+    long_work(3).write(work / "one.jsonl")
+    home = tmp_path / "home"
+    home.mkdir()
+
+    def rows(own: dict[str, object], *arguments: str) -> list[str]:
+        (home / "settings.json").write_text(json.dumps({"lamina": own}))
+        done = here("replay", "one.jsonl", *arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        return [name for name in json.loads(done.stdout)["policies"] if "lamina" not in name][2:]
+
+    assert rows({}, "--policy", "balanced,lean") == ["balanced", "lean"], "the same row is played once"
+    assert rows({"policy": "lean"}) == ["lean"]
+    assert rows({"billing": "subscription", "extraction": False}) == ["balanced"], "nothing of that is played"
+    assert rows({"notes": {"firstAt": 9_000}}) == ["balanced, changed"]
+    assert rows({"policy": "classic", "compaction": False}, "--without", "notes", "--policy", "classic") == [
+        "classic, changed",
+        "classic",
+        "classic, changed without notes",
+        "classic without notes",
+    ]
+
+
 def test_a_table_a_page_and_a_sentence_for_what_was_left_out(work: Path) -> None:
     long_work(3).write(work / "one.jsonl")
     (work / "bad.jsonl").write_text("nothing\n")
     done = here("replay", "one.jsonl", "bad.jsonl", "--html", "report.html")
     assert done.returncode == 0, done.stderr
     first, empty, *table = done.stdout.splitlines()[:6]
-    assert first.startswith("Lamina would have cost ")
-    assert (empty, [line.split()[0] for line in table]) == ("", ["policy", "recorded", "append", "lamina"])
+    assert first.startswith("Lamina with balanced would have cost ")
+    assert (empty, [line.split()[0] for line in table]) == ("", ["policy", "recorded", "append", "balanced"])
     assert "1 sessions" not in done.stdout
     assert "1 session, 5 calls." in done.stdout
     assert "lamina: bad.jsonl skipped: the file has no model answer" in done.stderr
@@ -96,18 +122,18 @@ def test_a_session_request_by_request_adds_up_to_its_cost(work: Path) -> None:
         read = sum(line[row]["cached_tokens"] for line in lines)
         assert read == figures["cached_tokens"] or figures["side_calls"]
     last = {row: lines[-1][row] for row in found["policies"]}
-    assert (last["recorded"]["cache_miss"], last["append"]["cache_miss"], last["lamina"]["decision"]) == (
+    assert (last["recorded"]["cache_miss"], last["append"]["cache_miss"], last["balanced"]["decision"]) == (
         "",
         "expired",
         "clearing",
     )
-    assert last["lamina"]["context_tokens"] < last["classic"]["context_tokens"] == last["append"]["context_tokens"]
-    assert last["lamina"]["quotes_hidden"] == 1
-    assert "compute_total_1" in last["lamina"]["hidden"][0]
+    assert last["balanced"]["context_tokens"] < last["classic"]["context_tokens"] == last["append"]["context_tokens"]
+    assert last["balanced"]["quotes_hidden"] == 1
+    assert "compute_total_1" in last["balanced"]["hidden"][0]
 
     done = here("replay", "one.jsonl", "--requests", "--html", "report.html")
     title, header, *rest = done.stdout.splitlines()
-    assert title == "one.jsonl, lamina"
+    assert title == "one.jsonl, balanced"
     assert header.split()[:6] == ["request", "time", "recorded", "read", "written", "cost"]
     shown = rest[14].split()
     assert (shown[:3], shown[-2:]) == (["15", "03-01", "09:10:29"], ["1", "clearing"])
@@ -122,7 +148,7 @@ def test_requests_of_a_model_with_unknown_prices_are_not_free(work: Path) -> Non
     shown = here("replay", "one.jsonl", "--requests").stdout
     assert "Recorded: an unknown amount for these requests, in all an unknown amount." in shown
     (session,) = json.loads(here("replay", "one.jsonl", "--requests", "--json").stdout)["requests"]
-    assert {line[row]["cost_usd"] for line in session["requests"] for row in ("recorded", "lamina")} == {None}
+    assert {line[row]["cost_usd"] for line in session["requests"] for row in ("recorded", "balanced")} == {None}
 
 
 def test_the_memory_of_the_project_is_played_with_unless_another_is_named(work: Path) -> None:
@@ -130,11 +156,11 @@ def test_the_memory_of_the_project_is_played_with_unless_another_is_named(work: 
     saved = here("memory", "save", "slow", "--type", "project", "--description", "the slow function of src/app is in module_1")
     assert saved.returncode == 0, saved.stderr
     rows = json.loads(here("replay", "one.jsonl", "--without", "memory", "--json").stdout)["policies"]
-    assert rows["lamina"]["memory_tokens"] > 0
-    assert rows["lamina without memory"]["memory_tokens"] == 0
+    assert rows["balanced"]["memory_tokens"] > 0
+    assert rows["balanced without memory"]["memory_tokens"] == 0
     (work / "empty").mkdir()
     other = json.loads(here("replay", "one.jsonl", "--memory", "empty", "--json").stdout)["policies"]
-    assert other["lamina"]["memory_tokens"] == 0
+    assert other["balanced"]["memory_tokens"] == 0
 
 
 def test_where_nothing_is_taken_out_every_fact_is_kept_though_the_index_of_then_is_not_sent(tmp_path: Path) -> None:

@@ -54,12 +54,12 @@ def test_answers_are_held_against_what_was_recorded(
 ) -> None:
     """Asked at the fourth read and at the last word."""
     report, _ = asked(file, lambda _: [answer])
-    found = report.figures["lamina"].comparison
+    found = report.figures["balanced"].comparison
     assert (found.calls, found.failed) == (2, 0)
     assert (found.same, found.again, found.questions) == (same, again, questions)
     assert "asked" not in report.to_json()["policies"]["recorded"]
-    assert report.to_json()["policies"]["lamina"]["asked"]["same_act"] == same
-    assert any(remark.startswith("lamina: 2 answers from a model") for remark in remarks(report))
+    assert report.to_json()["policies"]["balanced"]["asked"]["same_act"] == same
+    assert any(remark.startswith("balanced: 2 answers from a model") for remark in remarks(report))
 
 
 def test_what_is_sent_has_the_policys_messages_and_nothing_that_was_made_up(tmp_path: Path) -> None:
@@ -98,6 +98,6 @@ def test_a_server_that_does_not_answer_is_left_alone(tmp_path: Path) -> None:
 
     report, asking = asked(long_work(8).write(tmp_path / "s.jsonl"), fail, 8)
     assert tries == BREAKER
-    assert report.figures["lamina"].comparison.failed == BREAKER
-    assert report.figures["lamina"].calls == 10, "the replay itself goes on"
+    assert report.figures["balanced"].comparison.failed == BREAKER
+    assert report.figures["balanced"].calls == 10, "the replay itself goes on"
     assert asking.trouble == "The server is busy."

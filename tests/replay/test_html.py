@@ -72,7 +72,7 @@ def test_the_page_is_whole_and_needs_nothing_from_elsewhere(report: ReplayReport
     assert seen.open == []
     assert seen.tags.count("polyline") == 3, "the recording, the settings in force and lean"
     assert seen.tags.count("table") == 2
-    assert "<p>Lamina would have cost " in made
+    assert "<p>Lamina with balanced would have cost " in made
     assert seen.tags.index("dl") < seen.tags.index("table"), "the difference comes first"
     assert "01 Mar 09:00" in made, "the time of the first request"
     assert not {"script", "link", "img", "iframe", "b"} & set(seen.tags)

@@ -60,7 +60,7 @@ def short_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_policies_and_what_was_recorded_stand_side_by_side(long_file: Path) -> None:
     report = played(long_file, rows=("lean",))
     rows = report.figures
-    assert list(rows) == ["recorded", "append", "lamina", "lean"]
+    assert list(rows) == ["recorded", "append", "balanced", "lean"]
     assert {figures.calls for figures in rows.values()} == {30}
     assert rows["append"].input_units == pytest.approx(rows["recorded"].input_units, rel=0.03), "nobody took anything out"
     assert rows["append"].usage.prompt == pytest.approx(rows["recorded"].usage.prompt, rel=0.03)
@@ -68,7 +68,7 @@ def test_policies_and_what_was_recorded_stand_side_by_side(long_file: Path) -> N
     assert rows["append"].repeated_reads == 1
     assert rows["append"].over_window > 0
     assert rows["append"].facts_in_context == rows["append"].facts > 0
-    for name in ("lamina", "lean"):
+    for name in ("balanced", "lean"):
         assert rows[name].compactions + rows[name].clearings > 0
         assert 0 < rows[name].breaks <= rows[name].compactions + rows[name].clearings
         assert rows[name].peak_tokens <= WINDOW < rows["append"].peak_tokens
@@ -90,13 +90,13 @@ def test_each_layer_can_be_left_out(long_file: Path) -> None:
     report = played(long_file, without=("all",))
     rows = report.figures
     assert [name for name in rows if "without" in name] == [
-        f"lamina without {layer}" for layer in ("results", "clearing", "notes", "compaction", "memory")
+        f"balanced without {layer}" for layer in ("results", "clearing", "notes", "compaction", "memory")
     ]
-    assert rows["lamina"].side_calls > 0
-    assert rows["lamina without clearing"].clearings == 0
-    notes = rows["lamina without notes"]
+    assert rows["balanced"].side_calls > 0
+    assert rows["balanced without clearing"].clearings == 0
+    notes = rows["balanced without notes"]
     assert notes.side_calls <= notes.compactions + 1, "only summaries are asked for"
-    assert rows["lamina without compaction"].compactions == 0
+    assert rows["balanced without compaction"].compactions == 0
 
 
 @pytest.mark.spec("P8")
@@ -106,7 +106,7 @@ def test_a_session_that_a_policy_cannot_finish_is_listed_and_not_summed(tmp_path
         made.say(page(number, 6_000))
         made.answer(text("I see."))
     report = played(made.write(tmp_path / "s.jsonl"), without=("compaction",))
-    row = "lamina without compaction"
+    row = "balanced without compaction"
     stopped = report.figures[row]
     assert (stopped.stopped_sessions, stopped.calls, stopped.usd) == (1, 0, 0), "it is in no sum"
     (session,) = report.unfinished(row)
@@ -115,7 +115,7 @@ def test_a_session_that_a_policy_cannot_finish_is_listed_and_not_summed(tmp_path
     assert found["unfinished"] == [str(tmp_path / "s.jsonl")]
     assert "saved_percent" not in found
     assert any(f"{row}: {session.name} ended early because the window was full" in remark for remark in remarks(report))
-    assert report.unfinished("lamina") == []
+    assert report.unfinished("balanced") == []
 
 
 def test_a_result_that_is_too_large_is_spilled_unless_that_is_off(tmp_path: Path) -> None:
@@ -124,8 +124,8 @@ def test_a_result_that_is_too_large_is_spilled_unless_that_is_off(tmp_path: Path
     made.read("/big.py", page(1, 60_000))
     made.answer(text("Done."))
     rows = played(made.write(tmp_path / "s.jsonl"), window=None, without=("results",)).figures
-    assert (rows["lamina"].spills, rows["lamina without results"].spills) == (1, 0)
-    assert rows["lamina"].peak_tokens < rows["lamina without results"].peak_tokens
+    assert (rows["balanced"].spills, rows["balanced without results"].spills) == (1, 0)
+    assert rows["balanced"].peak_tokens < rows["balanced without results"].peak_tokens
 
 
 def test_a_pause_longer_than_the_cache_lives_is_no_break(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_the_report_says_what_would_have_been_saved(tmp_path: Path) -> None:
     report = played(long_work(28).write(tmp_path / "s.jsonl"), rows=("lean",))
     first, second = headlines(report)
     cost, paid = report.figures["lean"].usd, report.figures["recorded"].usd
-    assert first.startswith("Lamina would have cost ")
+    assert first.startswith("Lamina with balanced would have cost ")
     assert f"Lamina with lean would have cost {1 - cost / paid:.0%} less: ${cost:,.2f} instead of ${paid:,.2f}" in second
     found = report.to_json()["policies"]["lean"]
     assert found["saved_percent"] == pytest.approx(100 * (1 - cost / paid), abs=0.01)
@@ -288,19 +288,19 @@ def test_a_spilled_result_of_our_own_session_is_read_back(tmp_path: Path) -> Non
         session.end_turn()
     assert session.path is not None
     rows = played(session.path, window=None, without=("results",)).figures
-    assert (rows["lamina"].spills, rows["lamina without results"].spills) == (1, 0)
-    assert rows["lamina without results"].peak_tokens > rows["lamina"].peak_tokens + 10_000
+    assert (rows["balanced"].spills, rows["balanced without results"].spills) == (1, 0)
+    assert rows["balanced without results"].peak_tokens > rows["balanced"].peak_tokens + 10_000
     (file,) = (session.path.with_suffix("") / "tool-results").iterdir()
     file.write_text("something else")
     changed = played(session.path, window=None, without=("results",)).figures
-    assert changed["lamina"].spills == 0, "what is not the original is not taken for it"
+    assert changed["balanced"].spills == 0, "what is not the original is not taken for it"
 
 
 @pytest.mark.spec("P6")
 def test_each_policy_can_be_played_with_another_lifetime_of_the_cache(tmp_path: Path) -> None:
     path = paused(1_000).write(tmp_path / "s.jsonl")
     rows = replay([path], ReplayOptions(variants((), (), ("5m", "1h")), settings)).figures
-    short, long = rows["lamina with 5m cache"], rows["lamina with 1h cache"]
+    short, long = rows["balanced with 5m cache"], rows["balanced with 1h cache"]
     assert (short.expired, long.expired) == (1, 0)
     assert short.usage.cache_write_1h == 0 < long.usage.cache_write_1h == long.usage.cache_write
 
@@ -372,9 +372,9 @@ def test_with_memory_the_index_and_what_recall_brings_are_counted(tmp_path: Path
     wanted = ReplayOptions(variants((), ("memory",)), remembering, None, lambda _: "Index: where the slow function of src/app is")
     rows = replay([path], wanted).figures
     index_alone = ReplayOptions(variants(), settings, None, lambda _: "Index: where the slow function of src/app is")
-    assert rows["lamina"].memory_tokens > replay([path], index_alone).figures["lamina"].memory_tokens > 0
-    assert rows["lamina without memory"].memory_tokens == rows["append"].memory_tokens == 0
-    assert rows["lamina"].peak_tokens > rows["lamina without memory"].peak_tokens
+    assert rows["balanced"].memory_tokens > replay([path], index_alone).figures["balanced"].memory_tokens > 0
+    assert rows["balanced without memory"].memory_tokens == rows["append"].memory_tokens == 0
+    assert rows["balanced"].peak_tokens > rows["balanced without memory"].peak_tokens
     assert {one.name: one.read_bytes() for one in memory.iterdir()} == before, "it is only read"
 
 
@@ -418,10 +418,10 @@ def test_of_a_home_only_conversations_are_taken_and_each_once(tmp_path: Path) ->
 
 
 def test_rows_that_were_given_the_same_memory_are_named_once() -> None:
-    given = {"append": 0, "lamina": 7, "lean": 9, "lamina without notes": 7}
+    given = {"append": 0, "balanced": 7, "lean": 9, "balanced without notes": 7}
     report = ReplayReport(figures={name: ReplayFigures(memory_tokens=tokens) for name, tokens in given.items()})
     assert [one for one in remarks(report) if "memory added" in one] == [
-        "lamina and 1 other row: memory added 7 tokens (index and recall).",
+        "balanced and 1 other row: memory added 7 tokens (index and recall).",
         "lean: memory added 9 tokens (index and recall).",
     ]
 

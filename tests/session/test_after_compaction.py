@@ -45,8 +45,10 @@ def model(server: MessagesServer, *, notes: bool = False) -> None:
 
 
 def answered(session: Session, name: str, *blocks: Wire) -> None:
+    """Give an answer and wait for the notes: a compaction keeps what they do not cover, and that must not depend on a thread."""
     session.before_call()
     session.after_call(answer(name, *blocks, usage={"input_tokens": max(1, session.tokens), "output_tokens": 50}))
+    settle(session)
 
 
 def read(session: Session, call: str, path: str, content: str) -> None:
@@ -68,7 +70,6 @@ def worked(session: Session) -> list[str]:
         ids.append(session.add_user(f"Log {number}:\n{PASTE}"))
         answered(session, f"m-log{number}", {"type": "text", "text": f"Nothing in log {number}."})
     ids.append(session.add_user("Then look at the last file."))
-    settle(session)
     read(session, "last", "/w/src/billing/last.py", UNSEEN)
     return ids
 

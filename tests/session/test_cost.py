@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.session.plain import Session
 
+from lamina.providers.models import Cost
+
 
 def answer(model: str, number: int, **usage: int) -> dict[str, object]:
     counts = {"input_tokens": 0, "output_tokens": 0} | usage
@@ -27,6 +29,16 @@ def test_each_call_is_counted_once_at_its_own_price() -> None:
         assert (once.usd or 0) > 0
         # 1,000 uncached, 10,000 at a tenth, and the output at the model's own ratio.
         assert once.units > 2_000
+
+
+def test_side_calls_that_no_model_answered_cost_nothing() -> None:
+    with Session("anthropic:claude-sonnet-5-5", in_memory=True) as session:
+        for number in range(3):
+            session.add_user(f"Question {number}: " + "word " * 2_000)
+            session.after_call(answer("claude-sonnet-5-5", number, input_tokens=3_000 * (number + 1), output_tokens=10))
+        session.compact()
+        assert session.status.side_usage.total > 0
+        assert session.status.side_cost == Cost()
 
 
 def test_an_unknown_model_is_named_once_and_its_money_is_unknown() -> None:

@@ -95,7 +95,7 @@ def test_a_chosen_session_is_replayed_while_the_page_watches_and_saved_as_one_fi
     page.keyboard.press("Enter")
     save = page.locator("a[download]")
     save.wait_for()
-    expect(page.locator(".figs dt").first).to_have_text("Lamina")
+    expect(page.locator(".figs dt").first).to_have_text("Lamina with balanced")
     assert page.locator(".data").first.locator("tbody tr").count() == 6
     assert page.locator(".steps polyline.p0").count() == 1, "the recording in grey"
     expect(page.locator(".steps h3")).to_have_text("<b>Session 0</b>")
@@ -123,7 +123,7 @@ def test_the_same_choice_is_played_once_and_a_layer_that_is_off_is_a_row_of_its_
     run = finished(served, first)
     assert (run["state"], run["report"]["sessions"]) == ("done", 2)
     assert run["report"]["origins"] == {"claude-code": 2}
-    assert list(run["report"]["policies"]) == ["recorded", "append", "lamina", "lean"]
+    assert list(run["report"]["policies"]) == ["recorded", "append", "balanced", "lean", "lamina"]
     assert post(served, "/replay/start", *reversed(names), "policy:lean").json()["location"].split("?")[0] == first.split("?")[0]
     assert "Session 1" in get(served, f"{first}&lang=zh").text
     assert "节省" in get(served, f"{first}&lang=zh").text

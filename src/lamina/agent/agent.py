@@ -24,7 +24,7 @@ from uuid import uuid4
 import msgspec
 
 from .. import turn
-from ..core.blocks import ToolUse
+from ..core.blocks import ToolUse, tool_use
 from ..core.effects import drive
 from ..core.errors import Aborted, InputError, SessionClosed, UsageError
 from ..core.inputs import check_type
@@ -40,7 +40,7 @@ from ..hooks.run import HookRunner
 from ..layers.l7_agents.tools import agent_tool, send_tool
 from ..layers.l7_agents.types import Catalog, load_agent_types
 from ..permissions.request import AskUser as Question
-from ..permissions.request import Mode, read_mode
+from ..permissions.request import Deny, Mode, read_mode
 from ..permissions.rules import PermissionRule, PermissionRules, read_rules
 from ..prompt.instruction_files import Approved
 from ..prompt.system import system_prompt
@@ -53,7 +53,7 @@ from ..session.session import Session
 from ..tools import compact, past_search
 from ..tools.registry import builtin_tools
 from ..tools.todo import render_todos
-from ..tools.tool import Tool, definition
+from ..tools.tool import Tool, ToolOutput, definition
 from .agent_hooks import hook_runner_for
 from .agent_run import AgentRun
 from .agent_tool import AgentPool
@@ -307,6 +307,18 @@ class Agent:
                 self._take_news()
                 kinds = [item.kind for item in conversation.log.view.items[known:]]
             return self._carry_on() if any(kind in NEWS for kind in kinds) else None
+
+    def run_command(self, command: str) -> ToolOutput:
+        """Run a shell command of the user as the Bash tool does. The model sees it and its output with the next message.
+
+        Typing it answers the permission question; deny rules, the mode `read-only` and hooks still apply."""
+        with self._stoppable():
+            runner = msgspec.structs.replace(self.tool_runner, ask=lambda _call, _question: "yes", on_end=None)
+            [ran] = runner.run([tool_use(f"shell_{uuid4().hex}", "Bash", {"command": command})])
+            if not isinstance(ran.verdict, Deny):
+                self.reminders.add("shell", f"$ {command}\n{ran.result.text}")
+                self._after_results([ran])
+            return ran.output
 
     def compact(self, instructions: str = "") -> Compacted:
         """Summarise the conversation now. `abort` leaves everything unchanged."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -11,11 +14,9 @@ from . import options
 from .console import print_result
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from ..maintenance.install.file_change import AgentReport
 
-AGENTS = ("claude-code", "codex")
+AGENTS = ("claude-code", "codex", "cursor", "gemini", "opencode", "vscode")
 _agent = click.Choice(AGENTS)
 _dry_run = click.option("--dry-run", is_flag=True, help="Show what would be done and change nothing.")
 WORDS = {"written": "write", "removed": "remove", "unchanged": "leave unchanged", "kept": "keep"}
@@ -28,7 +29,7 @@ WORDS = {"written": "write", "removed": "remove", "unchanged": "leave unchanged"
 @options.as_json
 @options.only_for_user
 def install_command(agent: str | None, listing: bool, dry_run: bool, as_json: bool) -> None:
-    """Plug Lamina into AGENT (claude-code or codex): memory, recall and hooks.
+    """Plug Lamina into AGENT: claude-code or codex (memory, recall and hooks), cursor, gemini, opencode or vscode (memory).
 
     The agent's own configuration is kept, and lamina uninstall restores it. Run this again after an upgrade.
     """
@@ -37,7 +38,7 @@ def install_command(agent: str | None, listing: bool, dry_run: bool, as_json: bo
         return
     if agent is None:
         raise click.UsageError(f"Name an agent: {', '.join(AGENTS)}. --list shows where Lamina is installed.")
-    _report(_module(agent).install(os.environ, dry_run=dry_run), as_json)
+    _report(_functions(agent).install(os.environ, dry_run=dry_run), as_json)
 
 
 @click.command("uninstall")
@@ -46,23 +47,38 @@ def install_command(agent: str | None, listing: bool, dry_run: bool, as_json: bo
 @options.as_json
 @options.only_for_user
 def uninstall_command(agent: str, dry_run: bool, as_json: bool) -> None:
-    """Take Lamina out of AGENT (claude-code or codex). Memories and sessions stay.
+    """Take Lamina out of AGENT. Memories and sessions stay.
 
     Only Lamina's own entries and files are removed. Your additions are kept and listed.
     """
-    _report(_module(agent).uninstall(os.environ, dry_run=dry_run), as_json)
+    _report(_functions(agent).uninstall(os.environ, dry_run=dry_run), as_json)
 
 
-def _module(agent: str) -> ModuleType:
-    from ..maintenance.install import claude_code, codex
+class _Functions(NamedTuple):
+    install: Callable[..., AgentReport]
+    uninstall: Callable[..., AgentReport]
+    state: Callable[..., str]
+    folder: Callable[..., Path]
 
-    return claude_code if agent == "claude-code" else codex
+
+def _functions(agent: str) -> _Functions:
+    from ..maintenance.install import claude_code, codex, mcp_agents
+
+    own = {"claude-code": claude_code, "codex": codex}.get(agent)
+    if own is not None:
+        return _Functions(own.install, own.uninstall, own.state, own.folder)
+    return _Functions(
+        partial(mcp_agents.install, agent),
+        partial(mcp_agents.uninstall, agent),
+        partial(mcp_agents.state, agent),
+        partial(mcp_agents.folder, agent),
+    )
 
 
 def _list(as_json: bool) -> None:
     rows = [
-        {"agent": agent, "state": _module(agent).state(os.environ), "path": str(_module(agent).folder(os.environ))}
-        for agent in AGENTS
+        {"agent": agent, "state": found.state(os.environ), "path": str(found.folder(os.environ))}
+        for agent, found in ((name, _functions(name)) for name in AGENTS)
     ]
     print_result(rows, [f"{row['agent']:<12} {row['state']:<14} {row['path']}" for row in rows], as_json=as_json)
 

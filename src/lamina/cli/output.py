@@ -15,8 +15,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, assert_never
 from uuid import uuid4
 
-from msgspec.structs import replace
-
 from ..core.session_stats import SideCost
 from ..core.usage import Usage
 from ..core.wording import counted
@@ -31,9 +29,6 @@ if TYPE_CHECKING:
     from .signals import StoppableProvider
 
 Ending: TypeAlias = Literal["success", "error_max_turns", "error_during_execution"]
-
-# The offline model costs nothing; for any other model without a price the cost is unknown.
-FREE = "offline"
 
 # Events of our own that no API stream has: the API reports a call in its answer, and a command's output in its result.
 OURS = ("tool_call", "tool_output")
@@ -87,7 +82,7 @@ def describe_retry(event: Mapping[str, Any], tell: Callable[..., str] = str.form
 
 def price(model: str, usage: Usage) -> float | None:
     """Return the cost in dollars; None if the model's prices are unknown."""
-    return 0.0 if model == FREE else cost(model, usage).usd
+    return cost(model, usage).usd
 
 
 class TurnTally:
@@ -118,10 +113,9 @@ class TurnTally:
         elif event["type"] == "tool_result" and event["facts"].get("denied"):
             self.denials.append(self._calls[event["id"]])
 
-    def breakdown(self, *, free: bool) -> dict[str, SideCost]:
-        """Return the cost of the turn: the conversation, and its agents and background calls by purpose. `free`: the provider is."""
-        costs = {"conversation": SideCost(self.turns, self.usage, self.dollars), **self.side}
-        return {name: replace(cost, usd=0.0) if free else cost for name, cost in costs.items()}
+    def breakdown(self) -> dict[str, SideCost]:
+        """Return the cost of the turn: the conversation, and its agents and background calls by purpose."""
+        return {"conversation": SideCost(self.turns, self.usage, self.dollars), **self.side}
 
 
 class TextOutput:
@@ -233,7 +227,7 @@ class JsonOutput:
 
     def end(self, ending: Ending, text: str) -> None:
         tally = self._tally
-        costs = tally.breakdown(free=self._provider.name == FREE)
+        costs = tally.breakdown()
         total = sum(costs.values(), SideCost())
         result = {
             "type": "result",

@@ -29,7 +29,7 @@ LINE_SECONDS = 15.0
 MOST_BYTES = 64 << 20
 # A narrower terminal has no room for all columns.
 NARROW = 170
-# At this width even fewer fit beside row names such as `lamina without compaction`.
+# At this width even fewer fit beside row names such as `balanced without compaction`.
 NARROWER = 96
 
 
@@ -91,7 +91,7 @@ def replay_command(
     from ..replay.options import options_in
     from ..replay.request_table import requests_json
     from ..replay.run import replay, transcripts
-    from ..replay.variants import variants
+    from ..replay.variants import ALWAYS, name_in_force, variants
 
     recordings = [path if path.exists() else _by_id(path, cwd) for path in recordings]
     _page_before(page)
@@ -108,9 +108,9 @@ def replay_command(
         def on_call(policy: str, call: int, calls: int) -> None:
             progress.show(f"{here}, {policy}, call {call:,} of {calls:,}")
 
-        wanted = options_in(cwd, options.find_home(), memory=memory, window=window)._replace(
-            variants=variants(policies, without, ttls), comparison_model=_asking(cwd, ask), on_call=on_call
-        )
+        found = options_in(cwd, options.find_home(), memory=memory, window=window)
+        rows = variants(policies, without, ttls, in_force=name_in_force(found.settings(ALWAYS)))
+        wanted = found._replace(variants=rows, comparison_model=_asking(cwd, ask), on_call=on_call)
         report = replay(files, wanted, on_session=on_session)
     if not report.sessions:
         if len(report.skipped) > 1:

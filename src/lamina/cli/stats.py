@@ -20,13 +20,14 @@ from ..core.usage import Usage
 from ..core.wording import counted, short_count
 from ..disk.home.ledger import day_of, list_ledger_days, read_ledger_day
 from ..providers.amounts import Amount
+from ..providers.models import FREE
 from ..sources.catalogue import scan_added
 from ..sources.copies import added_records, older_files
 from ..sources.sessions import name_of
 from . import completion, options
 from .amounts import HEADS, NO_COUNTS, cell, tokens_apart
 from .console import folded, notice, notice_unread, print_result, print_table, terminal_width, waiting
-from .output import FREE, price
+from .output import price
 from .sessions import SOURCES
 from .transcripts import find_sessions, locate, name_rows
 

@@ -286,10 +286,16 @@ class EncoderUnavailable(LaminaError):
         self.hint = hint
 
 
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra, to be run in Lamina's source directory."""
+    return f'pip install ".[{extra}]"'
+
+
 class MissingExtra(LaminaError):
     """An optional package is not installed. The message names the extra."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f'The package {package} is not installed. Run pip install "lamina[{extra}]" to install it.')
+        run = install_command(extra)
+        super().__init__(f"The package {package} is not installed. Run {run} in Lamina's source directory to install it.")
         self.package = package
         self.extra = extra

@@ -19,7 +19,7 @@ from .instruction_files import InstructionFile, Instructions, InView, digest, sh
 from .rules import InstructionKind
 
 # The kinds of context appended later, with their headings.
-LaterKind: TypeAlias = Literal["date", "recall", "mail", "to-dos", "hook", "skills", "agents", "note"]
+LaterKind: TypeAlias = Literal["date", "recall", "mail", "to-dos", "hook", "skills", "agents", "shell", "note"]
 _LATER: dict[LaterKind, str] = {
     "date": "# Date",
     "recall": "# From memory",
@@ -28,6 +28,7 @@ _LATER: dict[LaterKind, str] = {
     "hook": "# From a hook",
     "skills": "# Skills",
     "agents": "# Agents",
+    "shell": "# Command that the user ran",
     "note": "# Note",
 }
 

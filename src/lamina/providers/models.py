@@ -25,6 +25,9 @@ UNITS_OUTPUT = 5.0
 
 PER = 1_000_000
 
+# The model name of answers given without a model. They cost nothing.
+FREE = "offline"
+
 # The cheapest current model of each maker, by the beginning of its models' names.
 _SMALL = {"claude-": "claude-haiku-5-5", "gpt-": "gpt-6-luna"}
 
@@ -131,7 +134,9 @@ def costs_more(model: str) -> bool:
 
 
 def cost(model: str, usage: Usage) -> Cost:
-    """Return the cost of one call, in dollars and in units of one uncached input token."""
+    """Return the cost of one call, in dollars and in units of one uncached input token. A call that no model answered is free."""
+    if model == FREE:
+        return Cost()
     found = known(model)
     prices = _prices_for(found, usage) if found else None
     ratio = prices.output / prices.input if prices and prices.input > 0 else UNITS_OUTPUT
@@ -156,6 +161,8 @@ class CostParts(NamedTuple):
 
 def cost_parts(model: str, usage: Usage) -> CostParts | None:
     """Return the cost of one call by part, or None if the prices of the model are unknown."""
+    if model == FREE:
+        return CostParts(0.0, 0.0, 0.0)
     found = known(model)
     prices = _prices_for(found, usage) if found else None
     if prices is None:

@@ -10,7 +10,7 @@ from ..core.blocks import Wire
 from ..core.usage import Usage
 from ..prompt.break_causes import SHARE, TOKENS
 from ..providers.amounts import units_of
-from ..providers.models import cost
+from ..providers.models import FREE, cost
 
 # Figures that other programs read, by their names in `--json`; they come first.
 RELIED_ON = ("compactions", "breaks", "regrets", "peak_tokens")
@@ -156,7 +156,8 @@ class ReplayedSession(msgspec.Struct, frozen=True):
 
 
 def bill_call(model: str, usage: Usage, *, side: bool = False, window: int = 0) -> ReplayFigures:
-    usd = cost(model, usage).usd
+    # What a model would have cost is unknown for a recording of the offline stand-in.
+    usd = None if model == FREE else cost(model, usage).usd
     return ReplayFigures(
         usage=usage,
         usd=usd or 0.0,

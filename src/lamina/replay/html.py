@@ -22,7 +22,7 @@ from .report import ReplayReport
 from .request_table import RequestTable, request_tables
 from .savings import Saving, saving
 from .table import COLUMNS, REMARKS, UNITS_REMARK, cells, columns, headlines, named_rows, odd_remarks, short
-from .variants import LAMINA, RECORDED
+from .variants import RECORDED
 
 # Identifies an earlier report that may be replaced.
 BEGINNING = "<!doctype html>"
@@ -45,7 +45,6 @@ h1 { font-size: 19px; margin: 0; } h2 { font-size: 15px; margin: 28px 0 8px; } p
 # The texts of the parts by key. The page has them in other languages too.
 ENGLISH: dict[str, str] = {
     **{name: name for name in (*COLUMNS, *columns("subscription"))},
-    "lamina": "Lamina",
     "lamina_with": "Lamina with {policy}",
     "less": "{share} less",
     "more": "{share} more",
@@ -199,7 +198,7 @@ def recorded_bill(report: ReplayReport, texts: ReportWords = IN_ENGLISH) -> str:
 
 
 def _difference(name: str, colour: str, saved: Saving, texts: ReportWords) -> Html:
-    subject = texts["lamina"] if name == LAMINA else texts["lamina_with"].format(policy=name)
+    subject = texts["lamina_with"].format(policy=texts.told(name))
     change, amounts, middle = saving_words(saved, texts)
     return tag(
         "div",

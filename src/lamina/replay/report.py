@@ -10,7 +10,7 @@ import msgspec
 from .agreement import Disagreement, disagreement
 from .figures import ReplayedSession, ReplayFigures
 from .savings import saving
-from .variants import APPEND, RECORDED
+from .variants import APPEND, LAMINA, RECORDED
 
 if TYPE_CHECKING:  # a report can be read and shown without what plays a session
     from .play import Played
@@ -82,9 +82,21 @@ class ReplayReport(msgspec.Struct):
         """Return the sessions that this policy could not finish."""
         return [session for session in self.played if session.figures[row].stopped_sessions]
 
+    @property
+    def in_force(self) -> str:
+        """The name of the row of the settings in force, which comes before those of the policies."""
+        return next((name for name in self.figures if name not in (RECORDED, APPEND)), LAMINA)
+
+    def with_aliases(self, rows: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the rows, and those of the settings in force again under their older name `lamina`."""
+        own = self.in_force
+        aliases = {LAMINA + name[len(own) :]: row for name, row in rows.items() if name == own or name.startswith(f"{own} with")}
+        return {**rows, **aliases}
+
     def to_json(self) -> dict[str, Any]:
         """Return the figures for --json; the keys that other programs read come first."""
         policies = {name: {**figures.to_json(), **self._compared(name)} for name, figures in self.figures.items()}
+        policies = self.with_aliases(policies)
         more = {"skipped": self.skipped, "damaged": self.damaged, "without_usage": self.silent}
         apart = [found.to_json(name) for name, found in self.disagreements.items()]
         return {"sessions": self.sessions, "origins": self.origins, "policies": policies, **more, "disagreements": apart}

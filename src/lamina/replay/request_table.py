@@ -143,7 +143,9 @@ def requests_json(report: ReplayReport) -> list[dict[str, Any]]:
         by_row = {row: {point.step: point for point in points} for row, points in session.points.items()}
         unpriced = {row for row, figures in session.figures.items() if figures.unpriced_calls}
         lines = [
-            {row: _json(points[step], row in unpriced) if step in points else None for row, points in by_row.items()}
+            report.with_aliases(
+                {row: _json(points[step], row in unpriced) if step in points else None for row, points in by_row.items()}
+            )
             for step in steps
         ]
         made += [{"session": session.name, "requests": lines}] if lines else []

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from ..core.settings import Billing
 from ..core.wording import counted
 from .figures import ReplayedSession, ReplayFigures
-from .variants import LAMINA, RECORDED
+from .variants import RECORDED
 
 # What is compared: one of the figures of a row.
 Unit: TypeAlias = Literal["usd", "input_units", "units"]
@@ -74,11 +74,10 @@ def _priced(figures: ReplayFigures) -> bool:
 def headline(row: str, saved: Saving, billing: Billing = "list") -> str:
     """Return the sentence that says what a policy would have cost or used."""
     ours, theirs = sum(saved.costs), sum(saved.recorded)
-    subject = "Lamina" if row == LAMINA else f"Lamina with {row}"
     change = f"{abs(saved.share):.0%} {'less' if saved.share >= 0 else 'more'}"
     amounts = f"{ours:,.0f} {saved.unit.replace('_', ' ')} instead of {theirs:,.0f}"
     if saved.unit == "usd":
         amounts = f"${ours:,.2f} instead of ${theirs:,.2f}"
     middle = f"{abs(saved.median):.0%} {'less' if saved.median >= 0 else 'more'}"
     spread = f"the median session {middle}, {saved.dearer:,} of {counted(len(saved.costs), 'session')} over 2% more"
-    return f"{subject} would have {'cost' if billing == 'list' else 'used'} {change}: {amounts} ({spread})."
+    return f"Lamina with {row} would have {'cost' if billing == 'list' else 'used'} {change}: {amounts} ({spread})."

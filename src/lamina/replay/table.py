@@ -99,7 +99,7 @@ def headlines(report: ReplayReport, billing: Billing = "list") -> list[str]:
 
 def named_rows(report: ReplayReport) -> list[str]:
     """Return the recording, the settings in force and the policies, without `append` and without rows that vary another."""
-    return [name for name in report.figures if name != APPEND and " " not in name]
+    return [name for name in report.figures if name != APPEND and " with" not in name]
 
 
 def remarks(report: ReplayReport, billing: Billing = "list") -> list[str]:

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-RECORDED, APPEND, LAMINA = "recorded", "append", "lamina"
+from ..core.settings.table import DEFAULT_POLICY, NUMBERS, defaults, find
+
+if TYPE_CHECKING:
+    from ..core.settings import Settings
+
+RECORDED, APPEND = "recorded", "append"
+# In JSON also the name of the row of the settings in force.
+LAMINA = "lamina"
 
 # Each layer and the settings that turn it off. Extraction, dreams and agents do not affect the conversation's requests.
 LAYERS: Mapping[str, Mapping[str, bool]] = {
@@ -50,14 +57,27 @@ class Variant(NamedTuple):
         return self.arguments.get("memory", True) is not False
 
 
-def variants(policies: Sequence[str] = (), without: Sequence[str] = (), ttls: Sequence[str] = ()) -> list[Variant]:
-    """Return the rows: `append` removes nothing, `lamina` uses the settings in force, and each policy its own numbers.
+def name_in_force(settings: Settings) -> str:
+    """Return the name of the row of the settings in force: their policy, and whether its numbers or a layer were changed."""
+    played = {row.key for row in NUMBERS.values()} | {
+        row.key for layer in LAYERS.values() for name in layer if (row := find(name))
+    }
+    usual = defaults(settings.policy_name)
+    changed = any(held.value != usual[row.key].value for row, held in settings if row.key in played)
+    return f"{settings.policy_name}, changed" if changed else settings.policy_name
 
-    `lamina` and each policy are repeated once without each of the layers in `without`, and once with each cache lifetime in `ttls`.
+
+def variants(
+    policies: Sequence[str] = (), without: Sequence[str] = (), ttls: Sequence[str] = (), *, in_force: str = DEFAULT_POLICY
+) -> list[Variant]:
+    """Return the rows: `append` removes nothing, `in_force` names the one of the settings in force, and each policy has its own
+    numbers.
+
+    The last two are repeated once without each of the layers in `without`, and once with each cache lifetime in `ttls`.
     """
     nothing = {name: value for layer in LAYERS.values() for name, value in layer.items()}
-    rows = [Variant(APPEND, {**ALWAYS, **nothing}, endless=True), Variant(LAMINA, ALWAYS)]
-    rows += [Variant(name, {**ALWAYS, "policy_name": name}) for name in dict.fromkeys(policies)]
+    rows = [Variant(APPEND, {**ALWAYS, **nothing}, endless=True), Variant(in_force, ALWAYS)]
+    rows += [Variant(name, {**ALWAYS, "policy_name": name}) for name in dict.fromkeys(policies) if name != in_force]
     layers = list(LAYERS) if ALL in without else list(dict.fromkeys(without))
     less = [Variant(f"{row.name} without {layer}", {**row.arguments, **LAYERS[layer]}) for row in rows[1:] for layer in layers]
     kept = [row._replace(name=f"{row.name} with {ttl} cache", ttl=ttl) for row in rows[1:] for ttl in dict.fromkeys(ttls)]

@@ -120,7 +120,8 @@ class SessionBase(TurnUndo, SessionInput, SessionEdits, Inspection, SideCalls):
             dreaming: Whether to consolidate memories in the background, about once a day.
             interactive: Whether a user is present. Without one, memories are not written in the background, unless the settings say
                 so.
-            offer_tools: Add Lamina's own tools to `tools`: Expand, MemorySearch and MemorySave. Pass their calls to `answer_tool`.
+            offer_tools: Add Lamina's own tools to `tools`: Expand, MemorySearch, MemorySave and PastSearch. Pass their calls to
+                `answer_tool`.
             read_tool: Name of your own tool that reads local files, such as `"read_file"`. The files it read last are shown again
                 after a compaction. Do not name a tool that reads files of another machine or container.
             selection: Text that the user has selected in their editor, sent once before the first message.

@@ -20,8 +20,8 @@ class SessionStatus(msgspec.Struct, frozen=True):
     """Background work, its usage, and current problems."""
 
     background_jobs: tuple[str, ...]  # names of the running jobs
-    side_usage: Usage  # tokens used by forks (notes, summaries); not part of `usage` or `tokens`
-    side_cost: Cost
+    side_usage: Usage  # tokens of forks (notes, summaries), estimated if no model answered; not part of `usage` or `tokens`
+    side_cost: Cost  # cost of the forks that a model answered
     budget_exhausted: str | None  # the daily limit that blocks background work: calls, tokens or dollars
     write_error: str | None  # why the transcript cannot be written; None if everything is on disk
     cache_breaks: int  # requests that did not start with the previous one; each has a record with the reason

@@ -25,7 +25,7 @@ from ..prompt.break_causes import TTL_SECONDS
 from ..providers.amounts import units_of
 from ..providers.models import UNITS_READ, UNITS_WRITE, UNITS_WRITE_1H, cost_parts
 from ..sources.places import NAMES, Origin
-from ..sources.scan import FREE, is_other_model
+from ..sources.scan import is_other_model
 
 DecisionKind: TypeAlias = Literal["spill", "clear", "compact", "collapse", "undo", "model", "break", "unrecorded"]
 Recorded: TypeAlias = Boundary | Break | Clear | Event | Revoke | Rewind | Span | Spill
@@ -314,8 +314,6 @@ def units_of_write(point: RequestPoint) -> float:
 
 def token_price(model: str, prompt: int, part: Literal["read", "write", "hour"]) -> float | None:
     """Return the dollars of one token of a request of this size, read from the cache or written to it."""
-    if model == FREE:
-        return 0.0
     usage = {"read": Usage(cache_read=prompt), "write": Usage(cache_write=prompt), "hour": Usage(0, 0, prompt, prompt)}[part]
     found = cost_parts(model, usage)
     return (found.read + found.written) / max(1, prompt) if found is not None else None

@@ -26,7 +26,7 @@ from ..disk.transcripts.jsonl import Health
 from ..providers.models import CostParts, cost_parts, known
 from ..sources.content_kinds import input_chars
 from ..sources.places import NAMES, Origin
-from ..sources.scan import FREE, is_short_output, one_line, price_of, split_cost
+from ..sources.scan import is_short_output, one_line, price_of, split_cost
 from ..sources.turns import is_users
 from .window_decisions import Balance as Balance
 from .window_decisions import Decision as Decision
@@ -265,7 +265,7 @@ def in_force(series: Series, settings: Settings, origin: Origin) -> Series:
 def _point(number: int, request: _Request, parts: list[int], before: RequestPoint | None) -> RequestPoint:
     usage = request.usage or Usage()
     usd: CostParts | None = CostParts(0.0, 0.0, 0.0)
-    if usage.total and request.model != FREE:
+    if usage.total:
         usd = cost_parts(request.model, usage) if request.usd is None else split_cost(request.model, usage, request.usd)
     return RequestPoint(
         number=number,

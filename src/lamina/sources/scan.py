@@ -36,7 +36,6 @@ BEFORE_CHARS = 1_500
 OPEN_ANSWERS = 16
 # Answers remembered as counted: some 300 kB in the index for a session of that length.
 MOST_COUNTED = 20_000
-FREE = "offline"
 # The model's place in the costs of calls beside the conversation, whose records name none.
 SIDE = ""
 # Calls whose results may still come; parallel calls are far fewer.
@@ -409,7 +408,7 @@ def is_other_model(before: str, model: str) -> bool:
 
 
 def price_of(model: str, usage: Usage) -> float | None:
-    return 0.0 if model == FREE or not usage.total else cost(model, usage).usd
+    return 0.0 if not usage.total else cost(model, usage).usd
 
 
 # An answer is this many times longer than its reported output if only the beginning of the output was noted. Shorter answers tell nothing.

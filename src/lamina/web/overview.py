@@ -21,7 +21,6 @@ from ..providers.amounts import units_of
 from ..providers.models import table
 from ..replay.html import ENGLISH, ReportWords, recorded_bill, saving_words
 from ..replay.savings import saving
-from ..replay.variants import LAMINA
 from ..sources.money import DayMoney
 from ..sources.places import NAMES, Origin
 from ..sources.sessions import SourceSession, newest_memories
@@ -162,12 +161,12 @@ def _saving(site: Site, words: Words, asked: Period) -> Html:
     lines: list[Child] = [tag("p", {"class": "soft"}, words("saving.what"))]
     if job is not None and report is not None and report.sessions:
         texts = ReportWords({key: words(f"report.{key}") for key in ENGLISH}, billing=words.billing)
-        saved = saving(report.played, LAMINA, words.billing)
+        saved = saving(report.played, report.in_force, words.billing)
         sentence = words("replay.no_usage")
         if saved is not None:
             change, amounts, spread = saving_words(saved, texts)
             sentence = words("saving.sentence", change=change, amounts=amounts, spread=spread)
-        policy = words("saving.policy", policy=job.policies[0], n=report.calls)
+        policy = words("saving.policy", policy=words.told(job.policies[0]), n=report.calls)
         bill = recorded_bill(report, texts)
         lines = [
             tag("p", {"id": "saved"}, sentence),

@@ -22,11 +22,12 @@ import msgspec
 from .. import __version__
 from ..core.errors import LaminaError
 from ..core.settings import Settings
+from ..core.settings.table import DEFAULT_POLICY
 from ..replay.kept_replays import KeptReplay, keep_replay, kept_ids, kept_replay
 from ..replay.options import options_in
 from ..replay.process import ENDED, ReplayEnded, ReplayNews, ReplayOrder, ReplayProcess, ReplayProgress
 from ..replay.report import ReplayReport
-from ..replay.variants import ALWAYS, LAMINA, RECORDED, Variant, variants
+from ..replay.variants import ALWAYS, RECORDED, Variant, name_in_force, variants
 from .views_made import Stopped
 
 if TYPE_CHECKING:
@@ -49,11 +50,20 @@ class Busy(Exception):
 class ReplayJob:
     """One replay: what it plays, how far it is, and what it found so far."""
 
-    def __init__(self, id: str, files: Sequence[str], policies: Sequence[str], without: Sequence[str], *, started: float) -> None:
+    def __init__(
+        self,
+        id: str,
+        files: Sequence[str],
+        policies: Sequence[str],
+        without: Sequence[str],
+        *,
+        started: float,
+        in_force: str = DEFAULT_POLICY,
+    ) -> None:
         self.id = id
         self.files = list(files)
         self.policies, self.without = list(policies), list(without)
-        self.rows = [Variant(LAMINA, ALWAYS)] if id == SAVING else variants(policies, without)
+        self.rows = [Variant(in_force, ALWAYS)] if id == SAVING else variants(policies, without, in_force=in_force)
         self.started = started
         self.begun = False  # no other replay is waited for
         self.done = 0
@@ -179,21 +189,23 @@ class ReplayJobs:
         The same choice of unchanged files gets the job that played it. Raises Busy, and OSError for a missing file.
         """
         stamps = [_stamp(path) for path in files]
-        chosen = (sorted(stamps), sorted(policies), sorted(without), _settings_key(self._settings()), __version__)
-        id = _digest(chosen)
+        settings = self._settings()
+        in_force = name_in_force(settings)
+        id = _digest((sorted(stamps), sorted(policies), sorted(without), in_force, _settings_key(settings), __version__))
         known = self.get(id)
         if known is not None and known.outcome in ("running", "done"):
             return known
         if sum(job.running for job in [*self._jobs.values()] if job.id != SAVING) > MOST_WAITING:
             raise Busy
-        return self._submit(ReplayJob(id, files, policies, without, started=self._clock()))
+        return self._submit(ReplayJob(id, files, policies, without, started=self._clock(), in_force=in_force))
 
     def start_saving(self, files: Sequence[str], *, days: int, project: str = "") -> ReplayJob:
         """Find out what the settings in force would have saved. A run that is under way goes on."""
         before = self.get(SAVING)
         if before is not None and before.running:
             return before
-        job = ReplayJob(SAVING, files, [self._settings().policy_name], (), started=self._clock())
+        in_force = name_in_force(self._settings())
+        job = ReplayJob(SAVING, files, [in_force], (), started=self._clock(), in_force=in_force)
         job.days, job.project = days, project
         return self._submit(job)
 
@@ -257,7 +269,7 @@ class ReplayJobs:
         if job.id != SAVING:
             return process.play(path)
         try:
-            key = _digest((_stamp(path), settings, __version__))
+            key = _digest((_stamp(path), job.rows[0].name, settings, __version__))
         except OSError as error:
             return ReplayReport(skipped=[f"{path} skipped: {error.strerror}"])
         if (played := self._kept.get(key)) is None:

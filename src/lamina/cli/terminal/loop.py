@@ -32,7 +32,7 @@ from ..start import (
 )
 from . import banner, commands
 from . import session_picker as sessions
-from .input_line import ChatCompleter, ChatHistory, PlainLine, PromptLine, drop_typed, suppress_echo
+from .input_line import SHELL, ChatCompleter, ChatHistory, PlainLine, PromptLine, drop_typed, parse, suppress_echo
 from .questions import PermissionQuestions, Questions, settle_includes, settle_settings
 from .screen import Screen, Style
 from .texts import detect_language, translate_line
@@ -97,7 +97,7 @@ class Chat:
         return self.options.resume
 
     def _open(self, resume: str | Path | None) -> Agent:
-        ask = PermissionQuestions(self.screen, self.stop, cwd=self.options.cwd, keep=self.keep_rule)
+        ask = PermissionQuestions(self.questions, self.screen, self.stop, cwd=self.options.cwd, keep=self.keep_rule)
         agent = open_agent(
             self.options,
             self.settings,
@@ -179,7 +179,7 @@ class Chat:
         warned = False
         while not self.stop.leaving and not self.screen.gone:
             try:
-                self._take(self.line.read())
+                self._take(self.questions.take_command() or self.line.read())
                 warned = False
             except EOFError:
                 return
@@ -194,8 +194,10 @@ class Chat:
             return
         if text.strip().casefold() in LEAVING:
             raise EOFError
-        called = commands.parse(text)
-        if called is not None:
+        called = parse(text)
+        if text.startswith(SHELL):
+            self.run_shell(text.removeprefix(SHELL).strip())
+        elif called is not None:
             commands.run(self, *called)
         else:
             self.speak(text)
@@ -205,6 +207,22 @@ class Chat:
         """Use the language of the user's words from now on, where the terminal can show it."""
         if self.screen.encoding.lower().startswith("utf"):
             self.screen.language = detect_language(words, self.screen.language)
+
+    def run_shell(self, command: str) -> None:
+        """Run a shell command of the user and show its output."""
+        if not command:
+            self.screen.say("Usage: {usage}", "red", usage="!COMMAND")
+            return
+        try:
+            with suppress_echo(), self.stop.turn(self.agent.abort):
+                output = self.agent.run_command(command)
+        except LaminaError as error:
+            self.fail(error)
+            return
+        finally:
+            self.display.end()
+        self.screen.line(str(output.content), "red" if output.is_error else "plain")
+        self.tell_notices()
 
     def turn(self, say: Callable[[], TurnResult]) -> None:
         """Run one turn until it ends or the user stops it."""

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...core.records import Event, Record
+from ...core.wording import counted
 from ...session.base import working
 from .texts import translate_line
 
@@ -63,7 +64,12 @@ def forget(chat: Chat, rest: str) -> None:
     with _waiting(chat, "searching the stored files"):
         job, planned = plan_job(chat.home, path, job, os.environ)
     chat.screen.reports(describe_report(planned, "would be removed").splitlines())
-    if not planned.done or not chat.questions.yes_or_no(chat.screen.text("Remove it permanently?")):
+    if not planned.done:
+        return
+    summary = "{subject!r} would be deleted for good: {places} in {files}."
+    n, m = sum(planned.counts().values()), len(planned.done)
+    chat.screen.say(summary, "yellow", subject=rest, places=counted(n, "place"), files=counted(m, "file"), n=n, m=m)
+    if not chat.questions.yes_or_no(chat.screen.text("Remove it permanently?")):
         return
     with _waiting(chat, "removing it"):
         done = run_job(chat.home, path, job, planned, os.environ)

@@ -1,7 +1,7 @@
 """Questions to the user: may this tool call run, are these files trusted, may that file be included.
 
-Invariants: only the word itself counts as a yes; Ctrl-C and a closed terminal are a no; what the call would do is on the screen
-before the question; a rule is saved only if the user answered "always".
+Invariants: only the word itself counts as a yes; Ctrl-C, a closed terminal and a command are a no, and the command runs next;
+what the call would do is on the screen before the question; a rule is saved only if the user answered "always".
 
 Before a session starts, the user is asked about what the project wants to enable: hooks and permissions in its settings, and
 included files outside the project (F2, I2). A yes is remembered for the content shown, and so is a no to an included file.
@@ -27,7 +27,7 @@ from ...prompt.instructions import load_instructions
 from ..signals import StopRequest
 from ..start import find_project, read_approvals
 from .calls import describe_call, preview_call
-from .input_line import ask
+from .input_line import ask, is_command
 from .screen import Screen
 from .texts import translate_line
 
@@ -44,16 +44,26 @@ class Questions:
     def __init__(self, screen: Screen, stop: StopRequest) -> None:
         self._screen = screen
         self._stop = stop
+        self._command: str | None = None
 
     def read(self, question: str) -> str | None:
-        """Return what was typed; None after Ctrl-C or at the end of input."""
+        """Return what was typed; None after Ctrl-C, at the end of input, and for a command, which waits for `take_command`."""
         self._screen.calm()
         self._screen.left()
         try:
             with self._stop.asking():
-                return ask(question, colours=self._screen.colours, moves=self._screen.moves)
+                answer = ask(question, colours=self._screen.colours, moves=self._screen.moves)
         except (KeyboardInterrupt, EOFError):
             return None
+        if not is_command(answer):
+            return answer
+        self._command = answer
+        return None
+
+    def take_command(self) -> str | None:
+        """Return the command that was typed instead of an answer, once."""
+        command, self._command = self._command, None
+        return command
 
     def yes_or_no(self, question: str) -> bool:
         while True:
@@ -65,18 +75,20 @@ class Questions:
             self._screen.say("Please answer y or n.")
 
 
-class PermissionQuestions(Questions):
-    """Asks the user whether a tool call may run."""
+class PermissionQuestions:
+    """Asks the user whether a tool call may run. Ctrl-C and a command also end the turn."""
 
-    def __init__(self, screen: Screen, stop: StopRequest, *, cwd: Path, keep: Callable[[str], str]) -> None:
+    def __init__(self, questions: Questions, screen: Screen, stop: StopRequest, *, cwd: Path, keep: Callable[[str], str]) -> None:
         """`keep` saves the rule of an "always" answer and returns a sentence about where it is saved."""
-        super().__init__(screen, stop)
+        self._questions = questions
+        self._screen = screen
+        self._stop = stop
         self._cwd = cwd
         self._keep = keep
 
     def __call__(self, call: ToolUse, verdict: AskUser) -> PermissionAnswer | DenialWithWords:
         self._show(call, verdict)
-        while (answer := self.read("  > ")) is not None:
+        while (answer := self._questions.read("  > ")) is not None:
             word, _, rest = answer.partition(" ")
             match word.lower():
                 case "":

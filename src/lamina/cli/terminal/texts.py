@@ -150,6 +150,7 @@ CHINESE: dict[str, str] = {
     "Usage: /remove NAME. Use /memory to list them.": "用法：/remove NAME。用 /memory 列出所有记忆。",
     "Memory {name!r} not found. Use /memory to list them.": "没有找到记忆 {name!r}。用 /memory 列出所有记忆。",
     "Moved {name!r} to the trash. `{command}` brings it back.": "已把 {name!r} 移到回收站。`{command}` 可以恢复。",
+    "{subject!r} would be deleted for good: {places} in {files}.": "将永久删除 {subject!r}：{m} 个文件中的 {n} 处。",
     "Remove it permanently?": "永久删除吗？",
     "Nothing found.": "没有找到。",
     "No memories here yet.": "这里还没有记忆。",
@@ -186,6 +187,9 @@ CHINESE: dict[str, str] = {
     "leave the chat": "离开对话",
     "Enter sends the message. Esc Enter, or \\ at the end of a line, starts a new line. @ completes file names.": (
         "回车发送消息。Esc 回车，或行尾的 \\，开始新的一行。@ 补全文件名。"
+    ),
+    "! at the start of a line runs a shell command; the model sees it and its output with your next message.": (
+        "行首的 ! 运行 shell 命令；模型在你的下一条消息里看到命令和输出。"
     ),
     "Ctrl-C stops the answer; press it twice to leave. Ctrl-D leaves. Shift-Tab changes the permission mode.": (
         "Ctrl-C 停止回答，按两次离开。Ctrl-D 离开。Shift-Tab 更换权限模式。"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ...memory.auto_memory import auto_memory
-from ..install import claude_code, codex
+from ..install import claude_code, codex, mcp_agents
 from .finding import Finding
 
 
@@ -21,6 +21,9 @@ def check_plugins(cwd: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding("machine", "plugin", text, str(found.path) if found.on and found.path is not None else "")
     if (state := codex.state(environ)) != "not installed":
         yield from _state("Codex", "codex", state, str(codex.folder(environ)))
+    for name, agent in mcp_agents.AGENTS.items():
+        if (state := mcp_agents.state(name, environ)) != "not installed":
+            yield from _state(agent.title, name, state, str(mcp_agents.folder(name, environ)))
 
 
 def _state(name: str, agent: str, state: str, path: str) -> Iterator[Finding]:

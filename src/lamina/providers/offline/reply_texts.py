@@ -55,11 +55,11 @@ class Replies(NamedTuple):
 
 
 FRENCH = Replies(
-    "Noté dans cette conversation.",
+    "Noté.",
     "Je n'ai rien trouvé là-dessus dans cette conversation, dans tes instructions ni en mémoire. "
     "Je suis le remplaçant hors ligne de Lamina, pas un modèle de langage ; je ne peux que redire ce que tu me dis. "
     "« help » montre ce que je sais faire.",
-    "Cela demande un modèle de langage, et je ne suis que le remplaçant hors ligne de Lamina. Je l'ai noté dans cette conversation. "
+    "Cela demande un modèle de langage, et je ne suis que le remplaçant hors ligne de Lamina. Je l'ai noté. "
     "« help » montre ce que je sais faire.",
     "Tu m'as dit : ",
     "Je suis le remplaçant hors ligne de Lamina, pas un modèle de langage. Je sais faire quelques choses :\n\n"
@@ -118,11 +118,11 @@ FRENCH = Replies(
 )
 
 SPANISH = Replies(
-    "Anotado en esta conversación.",
+    "Anotado.",
     "No encontré nada sobre eso en esta conversación, en tus instrucciones ni en la memoria. "
     "Soy el sustituto sin conexión de Lamina, no un modelo de lenguaje; solo puedo repetir lo que me dices. "
     "«help» muestra lo que sé hacer.",
-    "Eso requiere un modelo de lenguaje, y yo solo soy el sustituto sin conexión de Lamina. Lo anoté en esta conversación. "
+    "Eso requiere un modelo de lenguaje, y yo solo soy el sustituto sin conexión de Lamina. Lo anoté. "
     "«help» muestra lo que sé hacer.",
     "Me dijiste: ",
     "Soy el sustituto sin conexión de Lamina, no un modelo de lenguaje. Sé hacer algunas cosas:\n\n"

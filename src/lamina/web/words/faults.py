@@ -96,8 +96,8 @@ PATTERNS = (
     (r"(.+?) failed: (.+)\. Try again later\.", r"\1 出错：\2。请稍后再试。"),
     (r"(.+?) rejected the request \((\d+)\): (.+)\.", r"\1 拒绝了请求（\2）：\3。"),
     (
-        r'The package (\S+) is not installed\. Run (pip install ".+") to install it\.',
-        r"没有安装软件包 \1。请运行 \2 安装。",
+        r"The package (\S+) is not installed\. Run (.+) in Lamina's source directory to install it\.",
+        r"没有安装软件包 \1。请在 Lamina 的源码目录运行 \2 安装。",
     ),
     # Sessions
     (

@@ -27,7 +27,6 @@ CHINESE: dict[str, str] = {
     "peak": "峰值",
     "facts kept": "保留的事实",
     "files kept": "保留的文件",
-    "lamina": "Lamina",
     "lamina_with": "Lamina（{policy}）",
     "less": "少 {share}",
     "more": "多 {share}",

@@ -13,7 +13,7 @@ from . import faults, reasons
 from .setting_texts import RULES, accepts_in_chinese
 
 # A row of a replay, such as `lean without notes`.
-_ROW = r"(\w+(?: without \w+)?)"
+_ROW = r"(\w+(?:, changed)?(?: without \w+)?)"
 _ENDS = r"(\d[\d,]*) (minute|hour)s?"
 
 # Details of a clearing, which may have several.
@@ -106,7 +106,8 @@ PATTERNS = tuple(
             r"前一个请求的 \1 个词元没有从缓存读取。条目保留 \2 {\3}，停顿了 \4 {\5}。",
         ),
         # Rows and remarks of a replay
-        (r"(\w+) without (\w+)", r"{\1}，关闭{\2}"),
+        (r"(\w+(?:, changed)?) without (\w+)", r"{\1}，关闭{\2}"),
+        (r"(\w+), changed", r"{\1}（有改动）"),
         (rf"{_ROW} \(not all finished\)", r"{\1}（未全部完成）"),
         (
             r"(\d[\d,]*) sessions? without reported usage, not counted in the row recorded\.",
@@ -214,7 +215,6 @@ WHOLE = (
         "context that the agent inserted; no record holds it": "智能体插入的上下文；没有记录",
         "recorded": "录制",
         "append": "只追加",
-        "lamina": "Lamina",
         "compaction": "压缩",
         "clearing": "清理",
         "spill": "转存",
