@@ -17,6 +17,8 @@ import msgspec
 from ...core.errors import DiskError, Fenced, InputError, LaminaError
 from ...disk.locks.dream_lock import HeldDreamLock
 from ...disk.paths.memory_paths import check_child
+from ...memory.guard.contradictions import CONTRADICTS, find_contradictions, without_sentence
+from ...memory.guard.contradictions import MOST as MOST_QUESTIONS
 from ...memory.store.contract import MOST_READ, ChangeReason, Proposed
 from ...memory.store.daily_logs import is_found, list_logs, read_log
 from ...memory.store.distinct import are_distinct, read_distinct
@@ -25,8 +27,6 @@ from ...memory.store.index import MOST_INDEX, read_entries, rewrite_index
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore, plan_write
 from ...memory.store.topic import INDEX, PERSONAL, fold_name, read_topic
-from .contradictions import CONTRADICTS, find_contradictions, without_sentence
-from .contradictions import MOST as MOST_QUESTIONS
 from .directive import MOST_LOGS
 from .index_merge import find_lost_prose, index_text, merge_index, only_added
 from .novelty import ORIGIN, UNHEARD, KnownWords

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .facts import SHORT_WORDS, WORDED_ANEW, facts_of, folded_words
+from ...memory.guard.facts import SHORT_WORDS, WORDED_ANEW, facts_of, folded_words
 
 ORIGIN = "dream"
 UNHEARD = "says something that no memory and no daily log said before"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ...core.connectives import marked_reason
+from .connectives import marked_reason
 
 _URL = re.compile(r"https?://\S+", re.IGNORECASE)
 _CODE = re.compile(
