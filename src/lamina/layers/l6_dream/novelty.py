@@ -14,6 +14,7 @@ from ...memory.guard.facts import SHORT_WORDS, WORDED_ANEW, facts_of, folded_wor
 
 ORIGIN = "dream"
 UNHEARD = "says something that no memory and no daily log said before"
+MOVED = "takes over what a memory of another kind or origin says"
 # A statement is combined from the texts closest to it.
 CLOSEST = 2
 
