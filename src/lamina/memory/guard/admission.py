@@ -16,12 +16,13 @@ from typing import NamedTuple
 import msgspec
 
 from ...core.excluded_kinds import INSTRUCTIONS, find_excluded
+from ...core.terms import normal
 from ..store.contract import ChangeReason, WriteRules
 from ..store.journal import JournalLine
 from ..store.topic import PERSONAL, Topic
 from .copies import is_copied, visible_texts
 from .sources import Runs, word_runs
-from .support import Statement, content, covers, negated, statements
+from .support import PREFIX, Statement, content, covers, negated, statements
 
 ALL_WAIT = "lamina.mcp.writes is wait"
 ABOUT_USER = "it is about you, and a client's call does not show that you said it"
@@ -78,6 +79,10 @@ def _client_reason(
 def _find_opposed(new: Topic, others: Sequence[Topic]) -> Topic | None:
     """Return a memory that the new one contradicts, or a memory about the user whose subject it speaks about."""
     told = _stated(new)
+    # Most memories share no word with the new one, and comparing all of them takes a second in a large memory.
+    starts = {term[:PREFIX] for each in told for term in each.content}
+    plain = ((other, normal(f"{other.description}\n{other.body}")) for other in others)
+    others = [other for other, text in plain if any(start in text for start in starts)]
     for other in others:
         for said in _stated(other):
             about = (each for each in told if covers(said.content, each.content))

@@ -320,8 +320,8 @@ class GatedStore:
         own = files_of_client(lines, client)
         last = next((line for line in reversed(lines) if line.file == file), None)
         by_another = last is not None and last.action == "remove" and (last.why is None or last.why.client != client)
-        raw = ((topic, self.store.raw(topic.file)) for topic in self.store.topics() if topic.file != file)
-        others = [topic for topic, there in raw if there is None or own.get(topic.file) != digest_of(there.data)]
+        unchanged = {each for each, digest in own.items() if digest_of(self.store.topic_files.whole(each)) == digest}
+        others = [topic for topic in self.store.topics() if topic.file != file and topic.file not in unchanged]
         owns = before is not None and own.get(file) == digest_of(before)
         return ClientKnowledge(owns, before is None and by_another, others)
 
