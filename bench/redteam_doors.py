@@ -123,18 +123,14 @@ def _refreshes_evidence(ground: Ground) -> str:
     source = ground.project / "db.py"
     source.write_text("def connect(): ...\n")
     with ground.memory() as memory:
-        why = ChangeReason("agent", "saved by intruder over MCP", **_named("intruder"))
-        about = {"type": "project", "description": "Pool of billing", "body": "The pool has ten connections."}
+        why = ChangeReason("agent", "saved by intruder over MCP", client="intruder")
+        about: dict[str, Any] = {"type": "project", "description": "Pool of billing", "body": "The pool has ten connections."}
         memory.save("pool", **about, evidence=["db.py"], why=why)
         source.write_text("def open_pool(): ...\n")
         ground.client()("memory_update", name="pool", body="The pool has a thousand connections.")
         topic = memory.get("pool")
         state = memory.evidence(topic) if topic is not None else None
     return "stale evidence became fresh" if state is not None and state.state == "fresh" else ""
-
-
-def _named(client: str) -> dict[str, str]:
-    return {"client": client} if "client" in ChangeReason.__struct_fields__ else {}
 
 
 def _shadows_team(ground: Ground) -> str:

@@ -64,7 +64,11 @@ def test_that_setting_keeps_no_list_of_changes(opened: Open, messages_server: Me
 @pytest.mark.parametrize(("file", "keeps"), [("AGENTS.md", False), ("CLAUDE.md", False), ("AGENTS.md", True)])
 def test_what_stands_in_an_instruction_file_waits(project: Path, file: str, keeps: bool) -> None:
     (project / file).write_text("# Rules\n\nRun make lint before every commit and fix all its warnings.\n")
-    about = {"type": "feedback", "description": "Run make lint before every commit", "body": "Fix all its warnings."}
+    about: dict[str, Any] = {
+        "type": "feedback",
+        "description": "Run make lint before every commit",
+        "body": "Fix all its warnings.",
+    }
     with Memory.open(project, settings=Settings(keep_architecture=keeps)) as memory:
         memory.save("lint", **about, why=ChangeReason("agent", "a test"))
         assert [topic.name for topic in memory.topics()] == (["lint"] if keeps else [])

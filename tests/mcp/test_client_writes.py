@@ -13,12 +13,10 @@ from lamina.core.settings import Settings
 from lamina.mcp.memory_tools import MemoryTools
 from lamina.mcp.project import ServedProject
 from lamina.memory.memory import Memory
-from lamina.memory.store.contract import ChangeReason
 from lamina.tools.tool import Context
 
-RULE = {"type": "feedback", "description": "Never force push", "body": "Never force push to a shared branch."}
-FACT = {"type": "project", "description": "Deploys are on Tuesday", "body": "Deploys are on Tuesday."}
-USER = ChangeReason("user")
+RULE: dict[str, Any] = {"type": "feedback", "description": "Never force push", "body": "Never force push to a shared branch."}
+FACT: dict[str, Any] = {"type": "project", "description": "Deploys are on Tuesday", "body": "Deploys are on Tuesday."}
 
 
 class Client:
@@ -176,7 +174,7 @@ def test_two_clients_at_once_leave_the_memory_to_the_one_that_wrote_it(project: 
 
 
 def test_a_team_s_memory_is_changed_in_the_team_s_scope_after_approval(project: Path) -> None:
-    settings = {"team": True}
+    settings: dict[str, Any] = {"team": True}
     with Memory.open(project, settings=Settings(**settings)) as memory:
         memory.save("release", type="project", description="Releases need two reviews", body="Two reviews.", scope="team")
         client = Client(project, **settings)

@@ -151,10 +151,10 @@ def _undo(site: Site, words: Words, fields: Fields) -> Done:
     if place is not None:
         with site.places.open(place) as memory:
             found = next((one for one in memory.recent_client_changes() if one.id == asked), None)
-            if found is not None and not (left := memory.take_back([found.change]).left):
-                return Done(words("inbox.undone", name=found.change.name, client=found.client))
             if found is not None:
-                raise InputError("undo", left[0].rstrip("."))
+                if left := memory.take_back([found.change]).left:
+                    raise InputError("undo", left[0].rstrip("."))
+                return Done(words("inbox.undone", name=found.change.name, client=found.client))
     raise InputError("undo", words("inbox.too_late"))
 
 

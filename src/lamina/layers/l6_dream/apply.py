@@ -107,13 +107,12 @@ def _hold_back_new(plan: DreamPlan, real: Mapping[str, str], logs: Sequence[str]
     """
     known = KnownWords([*real.values(), *logs])
     topics = {file: read_topic(file, text, 0) for file, text in real.items()}
-    likes = dict[tuple[bool, str], KnownWords]()
-    new, moved = set[str](), set[str]()
+    likes, reasons = dict[tuple[bool, str], KnownWords](), dict[str, str]()
     for change in plan.changes:
         if change.text is None:
             continue
         if known.new_statement(change.text) is not None:
-            new.add(change.file)
+            reasons[change.file] = UNHEARD
             continue
         origin = origin_of(topics[change.file]) if change.file in topics else ""
         key = (_is_personal(change), origin)
@@ -121,12 +120,9 @@ def _hold_back_new(plan: DreamPlan, real: Mapping[str, str], logs: Sequence[str]
             fitting = (file for file, topic in topics.items() if topic.type in PERSONAL or not key[0])
             likes[key] = KnownWords([*(real[file] for file in fitting if origin_of(topics[file]) in ("", origin)), *logs])
         if likes[key].new_statement(change.text) is not None:
-            moved.add(change.file)
-    for files, why in ((new, UNHEARD), (moved, MOVED)):
-        plan = (
-            propagate_approval(require_approval(plan, why, lambda change, files=files: change.file in files)) if files else plan
-        )
-    return plan
+            reasons[change.file] = MOVED
+    held = (change._replace(waits=change.waits or reasons.get(change.file, "")) for change in plan.changes)
+    return propagate_approval(plan._replace(changes=tuple(held))) if reasons else plan
 
 
 def _hold_back_distinct(gated: GatedStore, plan: DreamPlan) -> DreamPlan:
