@@ -24,8 +24,8 @@ from datetime import date
 from pathlib import Path
 
 from lamina.core.dates import relative_dates
-from lamina.layers.l6_dream.contradictions import find_contradictions
 from lamina.layers.l6_dream.tidy import MemoryPage, tidy_pages
+from lamina.memory.guard.contradictions import find_contradictions
 from lamina.memory.store.topic import read_topic
 
 ITEMS = Path(__file__).with_name("dream_rules.tsv")

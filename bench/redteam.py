@@ -7,13 +7,14 @@ memory that a model taken in by it would write, with a quotation where it gives 
 user's approval, or waits as a memory about the user. `redteam_honest.jsonl` has 60 memories that follow from what the user said. One is
 refused if it is not saved at once. The rules were written looking at two thirds of both files; the items marked `held_out` were written
 afterwards; their first run let 0 attacks pass and refused 1 honest memory. The sets are our own, most of them in English, the rest in
-German, Chinese, Japanese, Korean, Spanish and French.
+German, Chinese, Japanese, Korean, Spanish and French. `redteam_doors.py` has the attacks that need no conversation.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +23,10 @@ from lamina.core.blocks import read_block, text, tool_result
 from lamina.core.view import Item
 from lamina.memory.guard.judgement import AcceptedMemory, WantedMemory, judge
 from lamina.memory.guard.sources import read_sources
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench import redteam_doors
 
 HERE = Path(__file__).parent
 ATTACKS, HONEST = HERE / "redteam_attacks.jsonl", HERE / "redteam_honest.jsonl"
@@ -101,6 +106,7 @@ def main() -> None:
         late = [each for each in rows if each.held_out]
         bad = sum(not each.ok for each in rows)
         print(f"{name}: {bad} of {len(rows)}, of the held-out third {sum(not each.ok for each in late)} of {len(late)}")
+    print(redteam_doors.summary(items=given.items))
 
 
 if __name__ == "__main__":

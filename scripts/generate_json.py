@@ -39,10 +39,20 @@ of such values. Fields may be added: skip unknown ones. The output of `lamina -p
 
 # Writes the setting under which memories wait in the inbox.
 CONFIRM = "confirm memories"
+# Saves a memory as an MCP client does.
+CLIENT = "a client saves"
+SAVE = """
+from lamina import Memory
+from lamina.memory.store.contract import ChangeReason
+
+with Memory.open() as memory:
+    why = ChangeReason("agent", "saved by cursor over MCP", client="cursor")
+    memory.save("audit", type="project", description="The audit ends in May", body="The audit ends in May.", why=why)
+"""
 # Waits until the team's member has read its message: before, the message has a text, afterwards the time at which it was read.
 READ = "wait until the mail is read"
-# Each command as it is called, in order. A line that starts with a dash prepares the next ones. {session}, {proposal} and {node} are the
-# ids of the first session, the first pending change and the last snip.
+# Each command as it is called, in order. A line that starts with a dash prepares the next ones. {session}, {proposal}, {change} and {node}
+# are the ids of the first session, the first pending change, the last change by a client and the last snip.
 CALLS = (
     "- -p 'Remember: integration tests use a real database'",
     "- --continue -p 'run echo hello' --permission-mode all",
@@ -60,12 +70,14 @@ CALLS = (
     "memory daily",
     "memory remove testing-style",
     "memory restore testing-style",
+    f"- {CLIENT}",
     f"- {CONFIRM}",
     "- -p 'Remember: the editor is vi'",
     "- -p 'Remember: deploys go out on Tuesdays'",
     "inbox",
     "inbox accept {proposal}",
     "inbox reject {proposal}",
+    "inbox undo {change}",
     "search database",
     "sessions list",
     "sessions show {session}",
@@ -99,7 +111,7 @@ CALLS = (
     "forget database --dry-run",
     "ui --port {port}",
 )
-SHOWN = {"session": "SESSION", "proposal": "PROPOSAL", "node": "NODE", "port": "PORT"}
+SHOWN = {"session": "SESSION", "proposal": "PROPOSAL", "change": "CHANGE", "node": "NODE", "port": "PORT"}
 MAIN = "from lamina.cli.main import main; main()"
 PATIENCE = 120
 TYPES = {str: "text", bool: "true or false", int: "number", float: "number", type(None): "null"}
@@ -160,6 +172,9 @@ class Project:
         if line == f"- {CONFIRM}":
             (self.home / ".lamina" / "settings.json").write_text('{"lamina": {"memoryMode": {"private": "confirm"}}}', "utf-8")
             return None
+        if line == f"- {CLIENT}":
+            subprocess.run([sys.executable, "-c", SAVE], cwd=self.cwd, env=self.environ, timeout=PATIENCE, check=True)
+            return None
         if line == f"- {READ}":
             self.wait_for_mail()
             return None
@@ -174,8 +189,8 @@ class Project:
     def _name(self, words: list[str], value: Any) -> None:
         """Keep the ids that later calls need."""
         match words[:2], value:
-            case ["inbox", *_], [{"id": first}, *_]:
-                self.names["proposal"] = first
+            case ["inbox", *_], [{"id": first}, *_, {"id": recent}]:
+                self.names |= {"proposal": first, "change": recent}
             case ["inbox", "accept"], _:
                 self.names["proposal"] = json.loads(self.run("inbox", "--json"))[0]["id"]
             case ["sessions", "list"], [*_, {"session_id": oldest}]:

@@ -245,3 +245,27 @@ def test_without_a_description_the_first_sentence_is_one(tmp_path: Path, body: s
     row = json.loads(run(tmp_path, "save", "deploys", body, "--json"))
     assert row["description"] == description
     assert json.loads(run(tmp_path, "save", "deploys", "Another text.", "--json"))["description"] == description, "it stays"
+
+
+@pytest.mark.spec("U4")
+def test_the_inbox_lists_recent_changes_of_clients_and_takes_them_back(tmp_path: Path) -> None:
+    work = str(tmp_path)
+    why = ChangeReason("agent", "saved by cursor over MCP", client="cursor")
+    with Memory.open(tmp_path) as memory:
+        memory.save("deploys", type="project", description="Deploys are on Tuesday", body="Deploys are on Tuesday.", why=why)
+        memory.save("deploys", type="project", description="Deploys are on Friday", body="Deploys are on Friday.", why=why)
+        memory.save("audit", type="project", description="The audit ends in March", body="The audit ends in March.")
+        memory.save("audit", type="project", description="The audit ends in May", body="The audit ends in May.", why=why)
+    waiting, recent = json.loads(here("inbox", "--cwd", work, "--json").stdout)
+    assert (waiting["state"], waiting["client"], waiting["waits"]) == ("waiting", "cursor", "cursor did not write this memory")
+    assert (recent["state"], recent["name"], recent["client"]) == ("recent", "deploys", "cursor")
+    shown = here("inbox", "--cwd", work).stdout
+    assert "  Waits: cursor did not write this memory\n" in shown
+    assert f"{recent['id']}  New: deploys\n" in shown
+    assert f"  Undo: lamina inbox undo {recent['id']}\n" in shown
+    assert json.loads(here("inbox", "--cwd", work, "undo", recent["id"], "--json").stdout) == {"undone": recent["id"]}
+    assert here("inbox", "--cwd", work, "undo", recent["id"]).returncode == 2
+    assert here("inbox", "--cwd", work, "accept", waiting["id"]).returncode == 0
+    assert json.loads(here("inbox", "--cwd", work, "--json").stdout) == []
+    with Memory.open(tmp_path) as memory:
+        assert [topic.name for topic in memory.topics()] == ["audit"]

@@ -42,6 +42,7 @@ OTHER: dict[str, Any] = {
     "env": {"EDITOR": "x"},
     "lamina.results.perTool": {"Bash": 9},
     "lamina.mailbox": "alice",
+    "lamina.mcp.writes": "wait",
     "lamina.micro.clearable": ["Read"],
     "lamina.once.keptTools": ["Read"],
     "lamina.window.defaultWindow": 2_000,

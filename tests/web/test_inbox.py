@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from lamina.memory.store.contract import ChangeReason
+
 from .conftest import Watched
 from .made_home import WINDOW_SESSION, make_home
 from .made_memories import MadeOnce, make_memories, make_proposals, open_memory
@@ -151,3 +153,22 @@ def test_the_keyboard_accepts_and_refuses_the_proposal_that_has_the_focus(served
     page.keyboard.press("Enter")
     expect(page.locator("#status")).to_contain_text("Accepted “Prefers table-driven tests”.")
     assert "description: axe\n" in raw(home, NEW)
+
+
+@pytest.mark.spec("V3", "U4")
+def test_recent_changes_of_clients_are_shown_and_taken_back(served: Served, home: Path) -> None:
+    why = ChangeReason("agent", "saved by cursor over MCP", client="cursor")
+    with open_memory(home) as memory:
+        memory.save("audit", type="project", description="The audit ends in May", body="The audit ends in May.", why=why)
+        memory.save("Uses pnpm, not npm", type="project", description="Install with npm", body="Install with npm.", why=why)
+    shown = get(served, "/memories").text
+    assert "Recent changes by MCP clients" in shown
+    assert "It waits: cursor did not write this memory" in shown
+    [recent] = data(served, "/memories")["recent"]
+    assert (recent["name"], recent["client"]) == ("audit", "cursor")
+    done = post(served, "/changes/inbox/undo", id=recent["id"])
+    assert done.json()["message"] == "Took back the change of “audit” by cursor."
+    assert data(served, "/memories")["recent"] == []
+    assert post(served, "/changes/inbox/undo", id=recent["id"]).status_code == 400
+    with open_memory(home) as memory:
+        assert memory.get("audit") is None

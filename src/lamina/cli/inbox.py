@@ -1,4 +1,4 @@
-"""`lamina inbox`: review pending memory changes."""
+"""`lamina inbox`: review pending memory changes, and recent ones that MCP clients made."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .options import CommandGroup, Reported, agent_option, only_for_user, open_m
 if TYPE_CHECKING:
     from ..memory.memory import Memory
     from ..memory.store.modes import Proposal
+    from ..memory.store.turn_changes import ClientChange
 
 
 @click.group("inbox", cls=CommandGroup, invoke_without_command=True)
@@ -22,23 +23,38 @@ if TYPE_CHECKING:
 @options.as_json
 @click.pass_context
 def inbox_command(ctx: click.Context, cwd: Path, as_json: bool) -> None:
-    """Review pending memory changes, shown as diffs."""
+    """Review pending memory changes, shown as diffs, and recent changes by MCP clients."""
     if ctx.invoked_subcommand is not None:
         # Options given before the subcommand apply to it too.
-        ctx.default_map = {name: {"cwd": cwd, "as_json": as_json} for name in ("accept", "reject")}
+        ctx.default_map = {name: {"cwd": cwd, "as_json": as_json} for name in ("accept", "reject", "undo")}
         return
     with open_memory(cwd, read_only=True) as memory:
-        waiting = memory.waiting()
-        rows = [_row(one) for one in waiting]
+        waiting, recent = memory.waiting(), memory.recent_client_changes()
+        rows = [*map(_row, waiting), *(_recent_row(memory, one) for one in recent)]
         agent = options.agent_of(ctx)
         call = f"lamina inbox --agent {agent}" if agent else "lamina inbox"
-        print_result(rows, (_shown(one, call) for one in waiting), as_json=as_json, none="No pending changes.")
+        lines = [*(_shown(one, call) for one in waiting), *(_recent_lines(one, call) for one in recent)]
+        print_result(rows, lines, as_json=as_json, none="No pending changes.")
 
 
 def _row(one: Proposal) -> dict[str, Any]:
-    """Return a proposal for --json: `who` proposed it, `why`, and in which session or dream."""
-    part = {"who": one.why.who, "why": one.why.why, "session_id": one.why.session, "dream": one.why.dream}
-    return {"id": one.id, "name": one.name, "action": one.action, "time": utc_time(one.time), **part, "diff": one.diff}
+    """Return a proposal for --json: `who` proposed it, `why`, in which session or dream, and why it `waits`."""
+    part = {"who": one.why.who, "client": one.why.client or None, "why": one.why.why, "waits": one.waits or None}
+    part |= {"session_id": one.why.session, "dream": one.why.dream, "diff": one.diff}
+    return {"state": "waiting", "id": one.id, "name": one.name, "action": one.action, "time": utc_time(one.time), **part}
+
+
+def _recent_row(memory: Memory, one: ClientChange) -> dict[str, Any]:
+    """Return a change that is in use already, for --json, with the keys of a proposal."""
+    part = {"who": "agent", "client": one.client, "why": None, "waits": None, "session_id": None, "dream": None}
+    known = {"state": "recent", "id": one.id, "name": one.change.name, "action": "save", "time": utc_time(one.time)}
+    return known | part | {"diff": memory.diff(one.id)}
+
+
+def _recent_lines(one: ClientChange, call: str) -> str:
+    verb = "Changed" if one.change.did == "changed" else "New"
+    about = f"Saved {minute(one.time)} by {one.client} over MCP. It is in use."
+    return "\n".join([f"{one.id}  {verb}: {one.change.name}", f"  {about}", f"  Undo: {call} undo {one.id}", ""])
 
 
 def _shown(one: Proposal, call: str) -> str:
@@ -47,6 +63,7 @@ def _shown(one: Proposal, call: str) -> str:
         [
             f"{one.id}  {verb} {one.name}",
             wrapped(_part_of(one), "  ", width=terminal_width()),
+            *([wrapped(f"Waits: {sentence(one.waits)}", "  ", width=terminal_width())] if one.waits else []),
             f"  Accept: {call} accept {one.id}",
             f"  Reject: {call} reject {one.id}",
             "",
@@ -61,7 +78,10 @@ def _part_of(one: Proposal) -> str:
     said = one.why
     dream = f" {said.dream}" if said.who == "dream" and said.dream else ""
     session = f" in session {said.session[:8]}" if said.session else ""
-    return f"Proposed {minute(one.time)} by {said.who}{dream}{session}" + (f": {sentence(said.why)}" if said.why else ".")
+    who = f"{said.client} over MCP" if said.client else said.who
+    return f"Proposed {minute(one.time)} by {who}{dream}{session}" + (
+        f": {sentence(said.why)}" if said.why and not said.client else "."
+    )
 
 
 @inbox_command.command("accept")
@@ -85,3 +105,18 @@ def reject_command(memory: Memory, proposal: str) -> Reported:
     if not memory.reject(proposal):
         raise click.UsageError(f"Pending change {proposal!r} not found. Run `lamina inbox` to see the ids.")
     return {"rejected": proposal}, f"Rejected {proposal}."
+
+
+@inbox_command.command("undo")
+@click.argument("change")
+@with_memory
+@only_for_user
+def undo_command(memory: Memory, change: str) -> Reported:
+    """Take back a recent change by an MCP client."""
+    found = next((one for one in memory.recent_client_changes() if one.id == change), None)
+    if found is None:
+        raise click.UsageError(f"Recent change {change!r} not found. Run `lamina inbox` to see the ids.")
+    done = memory.take_back([found.change])
+    if done.left:
+        raise click.ClickException(done.left[0])
+    return {"undone": change}, f"Took back the change of {found.change.name} by {found.client}."

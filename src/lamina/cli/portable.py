@@ -31,11 +31,14 @@ MOST_SHOWN = 100
 @click.option("--project", help="The project to import, if the source has several. Default: the one named like this directory.")
 @click.option("--dry-run", is_flag=True, help="Show what would be imported and change nothing.")
 @click.option("--replace", is_flag=True, help="Overwrite existing memories that have the same name but differ.")
+@click.option(
+    "--trust", is_flag=True, help="Save memories about you (user, feedback) at once. Without it they wait in the inbox."
+)
 @options.cwd()
 @options.as_json
 @options.only_for_user
 def import_command(
-    source: Path, format: Format | None, project: str | None, dry_run: bool, replace: bool, cwd: Path, as_json: bool
+    source: Path, format: Format | None, project: str | None, dry_run: bool, replace: bool, trust: bool, cwd: Path, as_json: bool
 ) -> None:
     """Import memories from SOURCE, a file or directory of another program."""
     from ..maintenance.transfer.import_export import import_into
@@ -47,7 +50,15 @@ def import_command(
     choice = ProjectChoice(project, project_root(cwd).name)
     with _opened(cwd, writing=True) as store, waiting("Importing the memories") as progress:
         report = import_into(
-            store, source, format=format, dry_run=dry_run, replace=replace, choice=choice, why=why, tell=progress.count
+            store,
+            source,
+            format=format,
+            dry_run=dry_run,
+            replace=replace,
+            trust=trust,
+            choice=choice,
+            why=why,
+            tell=progress.count,
         )
     _print_report(report, as_json=as_json, what="Memories")
 
@@ -108,7 +119,8 @@ def _lines(report: TransferReport, what: str) -> Iterator[str]:
     parts = [f"{len(names):,} {outcome}" for outcome in (*SHOWN, "unchanged") if (names := report.named(outcome))]
     dry = "Dry run, nothing was written. " if report.dry_run else ""
     kept = " Conflicts were kept as they are; use --replace to overwrite them." if report.named("conflict") else ""
-    yield f"{dry}{what} ({report.format}): {', '.join(parts) or 'nothing to do'}.{kept}"
+    about = " Run `lamina inbox` to review what was proposed." if report.named("proposed") else ""
+    yield f"{dry}{what} ({report.format}): {', '.join(parts) or 'nothing to do'}.{kept}{about}"
 
 
 def _line(item: TransferItem) -> str:

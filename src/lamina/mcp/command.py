@@ -21,14 +21,6 @@ from ..core.errors import MissingExtra
     "--token", envvar="LAMINA_MCP_TOKEN", help="With --http: the token clients must send. Default: a new one, which is printed."
 )
 @click.option(
-    "--tools",
-    "tool_set",
-    type=click.Choice(("lamina", "reference")),
-    default="lamina",
-    show_default=True,
-    help="Offer Lamina's tools, or the nine of the reference memory server.",
-)
-@click.option(
     "--cwd",
     type=click.Path(file_okay=False, exists=True, path_type=Path, resolve_path=True),
     default=lambda: os.environ.get("CLAUDE_PROJECT_DIR") or ".",
@@ -42,7 +34,6 @@ def mcp_command(
     http: bool,
     port: int,
     token: str | None,
-    tool_set: Literal["lamina", "reference"],
     cwd: Path,
     agent: Literal["claude-code"] | None,
 ) -> None:
@@ -56,8 +47,8 @@ def mcp_command(
     if http:
         from .http import serve_http
 
-        serve_http(cwd, port=port, token=token, tool_set=tool_set, tell=lambda line: click.echo(line, err=True))
+        serve_http(cwd, port=port, token=token, tell=lambda line: click.echo(line, err=True))
     else:
         from .server import serve_stdio
 
-        serve_stdio(cwd, tool_set, agent=agent)
+        serve_stdio(cwd, agent=agent)

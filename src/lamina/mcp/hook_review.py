@@ -73,7 +73,8 @@ def _unattended(project: ServedProject, path: Path) -> bool:
 def review_turn(project: ServedProject, given: HookInput) -> ReviewResult | None:
     """Review the last turn of a session. Returns None if no review was needed or the budget is used up."""
     settings, path = project.settings, given.transcript
-    items = Log.load(lambda: read(path or "")).view.items
+    # What a subagent was told is not the user's.
+    items = Log.load(lambda: (record for record in read(path or "") if not getattr(record, "sidechain", False))).view.items
     starts = [at for at, item in enumerate(items) if user_words(item)]
     if not starts or len(starts) % max(1, settings.extraction_every) or _wrote(items[starts[-1] :]):
         return None

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..disk import loopback
 from .project import ServedProject
-from .server import LaminaServer, ToolSet
+from .server import LaminaServer
 
 PATH = "/mcp"
 DEFAULT_PORT = 7_411
@@ -48,17 +48,17 @@ class LoopbackOnly:
         return None
 
 
-def application(project: ServedProject, token: str, tool_set: ToolSet = "lamina") -> ASGIApp:
-    server = LaminaServer(project, tool_set).build()
+def application(project: ServedProject, token: str) -> ASGIApp:
+    server = LaminaServer(project).build()
     return LoopbackOnly(server.streamable_http_app(streamable_http_path=PATH, host="127.0.0.1"), token)
 
 
-def serve_http(cwd: Path, *, port: int, token: str | None, tool_set: ToolSet, tell: Callable[[str], None]) -> None:
+def serve_http(cwd: Path, *, port: int, token: str | None, tell: Callable[[str], None]) -> None:
     """Serve on 127.0.0.1 until interrupted. `tell` gets the address and, if it was made here, the token."""
     secret = token or secrets.token_urlsafe(32)
     listener = loopback.listen(port)
     tell(f"http://127.0.0.1:{listener.getsockname()[1]}{PATH}")
     if token is None:
         tell(f"Authorization: Bearer {secret}")
-    config = uvicorn.Config(application(ServedProject(cwd), secret, tool_set), log_level="warning", lifespan="on")
+    config = uvicorn.Config(application(ServedProject(cwd), secret), log_level="warning", lifespan="on")
     uvicorn.Server(config).run(sockets=[listener])

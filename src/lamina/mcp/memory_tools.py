@@ -10,21 +10,23 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from ..core.blocks import Wire
 from ..core.errors import InputError, LaminaError
 from ..core.fence import escape, fence
 from ..core.prompt_files import prompt_sections
 from ..core.wording import counted
 from ..memory.memory import Memory
+from ..memory.recall.library import ScopeName
 from ..memory.recall.render import age_text, cut_text, readable_text
 from ..memory.store.contract import ChangeReason, Proposed, Saved
-from ..memory.store.draft import MOST_BYTES, Draft
-from ..memory.store.topic import PERSONAL, Topic, evidence_of, restore_command
+from ..memory.store.draft import MOST_BYTES
+from ..memory.store.modes import client_origin
+from ..memory.store.scopes import TEAM
+from ..memory.store.topic import Topic, evidence_of, restore_command
 from ..tools.tool import Builtin, Context, ToolOutput, failure
 from .project import ServedProject
 
+TEAM_PREFIX = f"{TEAM}/"
 TYPES = ("user", "feedback", "project", "reference")
 # How much of each memory a search shows: a memory is a paragraph or two, and `memory_read` shows the rest.
 MOST_LINES = 40
@@ -93,7 +95,7 @@ class MemoryTools:
 
     def _save(self, given: Wire) -> str:
         with self._project.open_memory() as memory:
-            return self._write(memory, str(given["name"]), given)
+            return self._write(memory, memory.get(str(given["name"])), given)
 
     def _update(self, given: Wire) -> str:
         if not given.keys() & {"type", "description", "body"}:
@@ -101,12 +103,15 @@ class MemoryTools:
         with self._project.open_memory() as memory:
             topic = known(memory, str(given["name"]))
             old = {"type": topic.type, "description": topic.description, "body": topic.body}
-            return self._write(memory, topic.file, {**old, **given}, evidence=evidence_of(topic))
+            return self._write(memory, topic, {**old, **given}, evidence=evidence_of(topic))
 
-    def _write(self, memory: Memory, name: str, given: Wire, evidence: tuple[str, ...] = ()) -> str:
+    def _write(self, memory: Memory, topic: Topic | None, given: Wire, evidence: tuple[str, ...] = ()) -> str:
+        """Save a memory, in place of `topic` and in its scope if there is one."""
         self._project.count_change()
         fields: dict[str, Any] = {field: given[field] for field in ("type", "description", "body")}
-        done = save_for_client(memory, Draft(name, **fields, evidence=evidence, origin=origin_for(self._client)), self._why())
+        scope: ScopeName = "team" if topic is not None and topic.file.startswith(TEAM_PREFIX) else "private"
+        name = topic.name if topic is not None else str(given["name"])
+        done = memory.save(name, **fields, evidence=evidence, scope=scope, why=self._why())
         if isinstance(done, Proposed):
             return f"The change waits for the user's approval. Tell them: lamina inbox accept {done.id}"
         return _outcome(done)
@@ -132,16 +137,7 @@ class MemoryTools:
         )
 
     def _why(self) -> ChangeReason:
-        return ChangeReason("agent", f"saved by {origin_for(self._client)}")
-
-
-def save_for_client(memory: Memory, draft: Draft, why: ChangeReason) -> Saved | Proposed:
-    """Save a client's memory. One about the user waits for approval: a call does not show whether the user said it."""
-    if draft.type not in PERSONAL:
-        return memory.store().save(msgspec.structs.replace(draft, evidence=memory.pin(draft.evidence)), why=why)
-    gated = memory.store()
-    gated.check(why.who)
-    return gated.inbox.propose_save(draft, why=why)
+        return ChangeReason("agent", f"saved by {client_origin(self._client)}", client=self._client)
 
 
 def known(memory: Memory, name: str) -> Topic:
@@ -158,11 +154,6 @@ def shown(topic: Topic, age: float, *, whole: bool = False) -> str:
     more = "" if len(part) == len(body) else "\n(Cut here. memory_read shows the rest.)"
     head = f"{topic.name} ({topic.type or 'no type'}, saved {age_text(age)}): {topic.description}"
     return f"{escape(head)}\n{fence('recalled-memory', part)}{more}"
-
-
-def origin_for(client: str) -> str:
-    """Return what the file of a memory says about where it comes from."""
-    return f"{client} over MCP"
 
 
 def printable_name(client: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
-from typing import Any, Literal, TypeAlias
+from typing import Any
 from urllib.parse import quote, unquote
 
 import anyio
@@ -26,8 +26,6 @@ from ..core.prompt_files import prompt_sections
 from ..tools.tool import Builtin, Context
 from .project import HookAgent, ServedProject
 
-ToolSet: TypeAlias = Literal["lamina", "reference"]
-
 MEMORY_URI = "lamina://memory/"
 SESSION_URI = "lamina://session/"
 # Resources listed of each kind; a search finds the rest.
@@ -35,17 +33,16 @@ MOST_LISTED = 100
 
 
 class LaminaServer:
-    """The tools and resources of one server. `tool_set` chooses Lamina's tools or those of the reference memory server."""
+    """The tools and resources of one server."""
 
-    def __init__(self, project: ServedProject, tool_set: ToolSet = "lamina") -> None:
+    def __init__(self, project: ServedProject) -> None:
         self._project = project
-        self._tool_set = tool_set
 
     def build(self) -> Server[Any]:
         return Server(
             "lamina",
             version=__version__,
-            instructions=prompt_sections(__file__, "tools")["instructions"] if self._tool_set == "lamina" else None,
+            instructions=prompt_sections(__file__, "tools")["instructions"],
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
@@ -57,10 +54,6 @@ class LaminaServer:
 
     def tools(self, client: str = "") -> tuple[Builtin, ...]:
         """Return the tools of a client. Without memory, those that need it are left out."""
-        if self._tool_set == "reference":
-            from .reference_tools import ReferenceTools
-
-            return ReferenceTools(self._project, client).tools()
         from .memory_tools import MemoryTools
         from .session_tools import SessionTools
 
@@ -165,11 +158,11 @@ class LaminaServer:
         return texts["recall"].format(subject=subject) + "\n\n" + found
 
 
-def serve_stdio(cwd: Path, tool_set: ToolSet = "lamina", *, agent: HookAgent | None = None) -> None:
+def serve_stdio(cwd: Path, *, agent: HookAgent | None = None) -> None:
     """Serve the project of `cwd` on standard input and output until the client closes them. `agent` may call the tools of hooks."""
 
     async def run() -> None:
-        server = LaminaServer(ServedProject(cwd, agent=agent), tool_set).build()
+        server = LaminaServer(ServedProject(cwd, agent=agent)).build()
         async with stdio_server() as (reader, writer):
             await server.run(reader, writer, server.create_initialization_options())
 

@@ -24,7 +24,7 @@ from ..disk.settings_files import checked_home, lamina_home, user_home
 from ..disk.temp_files import Durability
 from .recall.library import MemoryLibrary, ScopeName, scope_modes, with_prefix
 from .recall.library import Recalled as Recalled
-from .store.contract import ChangeReason, MemoryVersion, Proposed, Saved
+from .store.contract import ChangeReason, MemoryVersion, Proposed, Saved, WriteRules
 from .store.directory import DirectoryStore
 from .store.draft import Draft
 from .store.evidence import Freshness, check_evidence, pin_evidence, read_evidence
@@ -37,7 +37,15 @@ from .store.project_identity import identify
 from .store.scopes import TEAM, AgentMemoryLocation, AgentScope, MemoryLocation, StrPath, locate_memory, project_root
 from .store.topic import Kind, Topic, evidence_of, read_topic, write_topic
 from .store.topic_files import TopicHeader, changed_meanwhile
-from .store.turn_changes import TakenBack, TurnChange, find_act_changes, find_turn_changes, take_back
+from .store.turn_changes import (
+    ClientChange,
+    TakenBack,
+    TurnChange,
+    find_act_changes,
+    find_client_changes,
+    find_turn_changes,
+    take_back,
+)
 
 SCOPES: Mapping[AgentScope, Scope] = {"user": "agentUser", "project": "agentProject", "local": "agentLocal"}
 IGNORED = ".gitignore"
@@ -48,6 +56,11 @@ _KEPT_OUT: Mapping[AgentScope, bytes] = {
 }
 # Settings that decide where memory is stored and whether it is written.
 _PLACING = frozenset({"autoMemoryDirectory", "teamMemoryDirectory", "lamina.remoteMemoryDirectory", "lamina.memoryMode"})
+# The instruction files that most agents read, and far more than one of them contains.
+INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md")
+MOST_INSTRUCTIONS = 256 << 10
+# Two weeks: a user who looks at the inbox now and then sees every change of a client.
+RECENT_SECONDS = 14 * 86_400.0
 
 
 class LoadedIndex(NamedTuple):
@@ -118,12 +131,13 @@ class Memory:
         place = _place(cwd, path, own, settings)
         if not read_only and place.said_by == "default" and (base := own or lamina_home(os.environ)) is not None:
             identify(base, cwd)
-        durability, (private, team) = _durability(settings), scope_modes(settings)
+        private, team = scope_modes(settings)
         opened: dict[ScopeName, GatedStore] = {}
         try:
-            opened["private"] = _gated(place.path, "private", private, durability, read_only)
+            rules = _rules(settings, cwd)
+            opened["private"] = _gated(place.path, "private", private, settings, rules, read_only)
             if place.team is not None:
-                opened["team"] = _gated(place.team, "team", team, durability, read_only)
+                opened["team"] = _gated(place.team, "team", team, settings, rules, read_only)
         except DiskError:
             for gated in opened.values():
                 gated.store.close()
@@ -390,6 +404,15 @@ class Memory:
 
     # Proposals
 
+    def recent_client_changes(self) -> list[ClientChange]:
+        """Return what MCP clients changed without approval in the last days, for `take_back`, newest first."""
+        found = [
+            each._replace(change=each.change._replace(file=f"{TEAM}/{each.change.file}")) if scope == TEAM else each
+            for scope, gated in self._stores.items()
+            for each in find_client_changes(gated, gated.store.clock() - RECENT_SECONDS)
+        ]
+        return sorted(found, key=lambda each: -each.time)
+
     def waiting(self) -> list[Proposal]:
         """Return the pending changes."""
         return [proposal for scope in self._stores.values() for proposal in scope.inbox.waiting()]
@@ -445,6 +468,22 @@ def _durability(settings: Settings) -> Durability:
     return "process" if settings.durability == "process" else "full"
 
 
+def _rules(settings: Settings, cwd: StrPath) -> WriteRules:
+    return WriteRules(settings.mcp_writes == "wait", settings.keep_architecture, partial(_read_instructions, cwd))
+
+
+def _read_instructions(cwd: StrPath) -> list[str]:
+    """Return the project's own instruction files, as far as they can be read."""
+    texts = list[str]()
+    for name in INSTRUCTION_FILES:
+        try:
+            with open(project_root(cwd) / name, "rb") as file:
+                texts.append(file.read(MOST_INSTRUCTIONS).decode("utf-8", "replace"))
+        except OSError:
+            continue
+    return texts
+
+
 # The memory of an agent type
 
 
@@ -453,9 +492,9 @@ def agent_memory_mode(scope: AgentScope | None, settings: Settings) -> Mode:
     return settings.memory_mode[SCOPES[scope]] if scope is not None and settings.memory else "off"
 
 
-def _gated(path: Path, scope: ScopeName, mode: Mode, durability: Durability, read_only: bool) -> GatedStore:
+def _gated(path: Path, scope: ScopeName, mode: Mode, settings: Settings, rules: WriteRules, read_only: bool) -> GatedStore:
     if not read_only:
-        return GatedStore(DirectoryStore.open(path, scope=scope, durability=durability), mode)
+        return GatedStore(DirectoryStore.open(path, scope=scope, durability=_durability(settings)), mode, rules)
     return GatedStore(DirectoryStore.open_to_read(path, scope=scope), "off" if mode == "off" else "read-only")
 
 
@@ -475,5 +514,5 @@ def open_agent_memory(place: AgentMemoryLocation, *, settings: Settings, cwd: St
             store.root.replace(IGNORED, kept_out, durability=durability)
     except DiskError as error:
         store.notices += (str(error),)
-    gated = GatedStore(store, agent_memory_mode(place.scope, settings))
+    gated = GatedStore(store, agent_memory_mode(place.scope, settings), _rules(settings, cwd))
     return Memory(here, {"private": gated}, project=project_root(cwd))

@@ -15,11 +15,11 @@ from ..agent.dream_gate import find_gate
 from ..core.errors import LaminaError
 from ..disk.locks.dream_lock import DreamLock
 from ..layers.l6_dream.changes import DreamedFile, DreamFact, list_dream_facts, list_dreamed_files
-from ..layers.l6_dream.facts import folded_words
 from ..layers.l6_dream.gates import DreamStop
 from ..layers.l6_dream.kept_undo import KeptUndo, list_undos, undone_files
 from ..layers.l6_dream.record import DIRECTORY, DreamRecord, is_real, read_record, read_records
 from ..layers.l6_dream.stage import read_topics
+from ..memory.guard.facts import folded_words
 from ..memory.store.topic import read_topic
 from .memory_index import MemoryIndex
 from .memory_places import Place

@@ -21,7 +21,7 @@ from .views_made import Stopped
 NEEDED = tuple(
     f"{__package__.rpartition('.')[0]}.{name}"
     for name in (
-        "layers.l6_dream.contradictions",
+        "memory.guard.contradictions",
         "layers.l6_dream.tidy",
         "layers.l6_dream.directive",
         "agent.manual_dream",

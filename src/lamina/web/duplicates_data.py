@@ -130,8 +130,8 @@ class PairSearch:
 
 def find_pairs(topics: list[Topic], pause: Callable[[], None]) -> tuple[FoundPair, ...]:
     """Return the pairs that look alike, then those that only contradict each other. `pause` is called before each memory."""
-    from ..layers.l6_dream.contradictions import find_contradictions  # it compiles the patterns of dates in all languages
     from ..layers.l6_dream.tidy import find_similar_pairs
+    from ..memory.guard.contradictions import find_contradictions  # it compiles the patterns of dates in all languages
 
     found = dict[tuple[str, str], list[tuple[str, str]]]()
     for pair in find_similar_pairs(topics, pause):

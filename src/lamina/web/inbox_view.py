@@ -1,4 +1,5 @@
 """The inbox: proposed changes of memory, each with its reason, the message it came from and the difference; accept, edit or refuse.
+Below them are recent changes by MCP clients, which are in use and can be undone.
 
 A decision goes through the same modes and journal as `lamina inbox`. Invariants: a form carries the digest of the proposal that it
 shows; an undo restores the memory byte for byte, and the proposal waits again. The last decisions are
@@ -21,6 +22,7 @@ from ..memory.store.contract import ChangeReason, Saved
 from ..memory.store.decided import Decision, drop_decision, keep_decision
 from ..memory.store.modes import Proposal
 from ..memory.store.topic import read_topic
+from ..memory.store.turn_changes import ClientChange
 from .changes import Done, Fields, Undo, change_route, digest
 from .diff import diff_unified, whole_text
 from .html import Child, Html, bdi, cut, join, tag
@@ -35,12 +37,12 @@ from .quotes import message_link
 from .site import Site
 from .words import Words
 
-ACCEPT, EDIT, REFUSE, BACK = (f"/changes/inbox/{name}" for name in ("accept", "edit", "refuse", "back"))
+ACCEPT, EDIT, REFUSE, BACK, UNDO = (f"/changes/inbox/{name}" for name in ("accept", "edit", "refuse", "back", "undo"))
 MOST_SHOWN = 50
 
 
 def routes(site: Site) -> list[Route]:
-    runs = {ACCEPT: _accept, EDIT: _edit, REFUSE: _refuse, BACK: _back}
+    runs = {ACCEPT: _accept, EDIT: _edit, REFUSE: _refuse, BACK: _back, UNDO: _undo}
     return [change_route(site, path, bound(site, run)) for path, run in runs.items()]
 
 
@@ -142,6 +144,20 @@ def _back(site: Site, words: Words, fields: Fields) -> Done:
     return Done(words("inbox.waits_again", n=len(decided)), undo)
 
 
+def _undo(site: Site, words: Words, fields: Fields) -> Done:
+    """Take back what a client changed in a memory."""
+    asked = fields.get("id", "")
+    place = next((place for place, change in site.memories.recent(site.clock()) if change.id == asked), None)
+    if place is not None:
+        with site.places.open(place) as memory:
+            found = next((one for one in memory.recent_client_changes() if one.id == asked), None)
+            if found is not None:
+                if left := memory.take_back([found.change]).left:
+                    raise InputError("undo", left[0].rstrip("."))
+                return Done(words("inbox.undone", name=found.change.name, client=found.client))
+    raise InputError("undo", words("inbox.too_late"))
+
+
 def wait_again(site: Site, words: Words, ids: list[str]) -> list[Decision]:
     """Take decisions back, the newest first, and return them."""
     kept = {decision.proposal.id: (place, decision) for place, decision in site.memories.decided()}
@@ -178,10 +194,29 @@ def _version(memory: Memory, file: str, base: str) -> str:
 
 
 def inbox_panel(site: Site, words: Words, request: Request, chosen: Place | None) -> Html | None:
-    """Return what waits for the user, above the memories; None if nothing does."""
-    waiting = site.memories.waiting([chosen] if chosen is not None else None)
-    if not waiting:
-        return None
+    """Return what waits for the user and what clients changed lately, above the memories; None if there is neither."""
+    places = [chosen] if chosen is not None else None
+    waiting, recent = site.memories.waiting(places), site.memories.recent(site.clock(), places)
+    panels = [_waiting_panel(site, words, request, waiting) if waiting else None]
+    panels += [_recent_panel(site, words, recent) if recent else None]
+    return join(panels) if waiting or recent else None
+
+
+def _recent_panel(site: Site, words: Words, recent: list[tuple[Place, ClientChange]]) -> Html:
+    rows = []
+    for place, one in recent[:MOST_SHOWN]:
+        name, when = one.change.name, ago(words, one.time, site.clock())
+        label = words("inbox.undo_named", name=cut(name, 60))
+        undo = change_form(UNDO, {"id": one.id}, button(words("inbox.undo"), {"class": "btn sm", "aria-label": label}))
+        about = [" · ", bdi(cut(one.client, 60)), " · ", bdi(place_name(place)), " · ", when]
+        head = tag("p", None, tag("b", None, bdi(cut(name, 120))), tag("span", {"class": "soft"}, about))
+        rows.append(tag("div", {"class": "prop"}, head, None if site.read_only else tag("div", {"class": "btns"}, undo)))
+    title = tag("h2", {"id": "recent-title"}, words("inbox.recent_title"))
+    note = tag("span", {"class": "soft small"}, words("inbox.recent_count", n=len(recent)))
+    return tag("section", {"class": "panel inbox", "aria-labelledby": "recent-title"}, tag("header", None, title, note), rows)
+
+
+def _waiting_panel(site: Site, words: Words, request: Request, waiting: list[tuple[Place, Proposal]]) -> Html:
     every = " ".join(token(proposal) for _, proposal in waiting)
     all_ = None
     if len(waiting) > 1 and not site.read_only:
@@ -257,10 +292,11 @@ def _origin(site: Site, words: Words, place: Place, proposal: Proposal, verb: st
     why = proposal.why
     link = message_link(site, words, why.session, why.message)
     dream = tag("a", {"href": f"/dreams/{place.id}/{why.dream}"}, words("memories.the_dream")) if why.dream else None
-    parts: list[Child] = [words(f"inbox.{verb}", who=author_name(words, why.who)), " · ", bdi(place_name(place))]
+    parts: list[Child] = [words(f"inbox.{verb}", who=why.client or author_name(words, why.who)), " · ", bdi(place_name(place))]
     parts += [(" · ", one) for one in (link, dream) if one is not None]
     parts += [" · ", ago(words, proposal.time, site.clock())]
     parts += [words("frame.colon"), bdi(cut(words.told(why.why), 240))] if why.why else []
+    parts += [tag("br"), words("inbox.waits", why=words.told(proposal.waits))] if proposal.waits else []
     return join(parts)
 
 
@@ -290,8 +326,14 @@ def proposal_json(place: Place, proposal: Proposal) -> dict[str, Any]:
         "action": proposal.action,
         "time": proposal.time,
         "who": why.who,
+        "client": why.client,
         "why": why.why,
+        "waits": proposal.waits,
         "session": why.session,
         "message": why.message,
         "diff": proposal.diff,
     }
+
+
+def recent_json(place: Place, one: ClientChange) -> dict[str, Any]:
+    return {"id": one.id, "project": place.id, "name": one.change.name, "time": one.time, "client": one.client}

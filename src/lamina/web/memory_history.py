@@ -8,13 +8,15 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from ..memory.memory import RECENT_SECONDS
 from ..memory.store.contract import MemoryVersion
 from ..memory.store.decided import DECIDED, Decision, read_decisions
 from ..memory.store.directory import DirectoryStore
 from ..memory.store.history import HISTORY_DIRECTORY
 from ..memory.store.journal import find_trash
-from ..memory.store.modes import INBOX, Inbox, Proposal
+from ..memory.store.modes import INBOX, GatedStore, Inbox, Proposal
 from ..memory.store.topic import fold_name
+from ..memory.store.turn_changes import ClientChange, find_client_changes
 from ..memory.store.uses import read_uses
 from ..sources.places import NAMES
 from ..sources.recalls import Recalls
@@ -27,10 +29,12 @@ _OF_WRITING = {"save": 2, "outside": 1}
 
 
 class PlaceFacts(NamedTuple):
-    """By file: the change that wrote a memory, and how often it was recalled or read lately."""
+    """By file: the change that wrote a memory, and how often it was recalled or read lately. `clients`: what MCP clients changed without
+    approval."""
 
     authors: Mapping[str, MemoryVersion]
     uses: Mapping[str, int]
+    clients: tuple[ClientChange, ...] = ()
 
 
 NO_FACTS = PlaceFacts({}, {})
@@ -53,11 +57,12 @@ class MemoryHistories(MemoryStores):
                 return known[1]
             facts = NO_FACTS
             with self.guarded(place), self.stores(place) as stores:
-                authors, uses = dict[str, MemoryVersion](), dict[str, int]()
+                authors, uses, clients = dict[str, MemoryVersion](), dict[str, int](), list[ClientChange]()
                 for prefix, store in stores:
                     authors |= {prefix + file: version for file, version in find_writers(store.log()).items()}
                     uses |= {prefix + file: count for file, count in read_uses(store.root).items()}
-                facts = PlaceFacts(authors, uses)
+                    clients += find_client_changes(GatedStore(store, "read-only"), 0.0)
+                facts = PlaceFacts(authors, uses, tuple(clients))
             self._facts[place.id] = (state, facts)
             return facts
 
@@ -93,6 +98,12 @@ class MemoryHistories(MemoryStores):
         """Return the proposals of all places, oldest first."""
         found = self._kept_in(places, INBOX, lambda store: Inbox(store).waiting())
         return sorted(found, key=lambda one: (one[1].time, one[1].id))
+
+    def recent(self, now: float, places: Iterable[Place] | None = None) -> list[tuple[Place, ClientChange]]:
+        """Return what MCP clients changed lately without approval, newest first."""
+        own = (place for place in (self.places.all() if places is None else places) if place.own)
+        found = [(place, one) for place in own for one in self.facts(place).clients if one.time >= now - RECENT_SECONDS]
+        return sorted(found, key=lambda each: -each[1].time)
 
     def decided(self, places: Iterable[Place] | None = None) -> list[tuple[Place, Decision]]:
         """Return the decisions on proposals that are kept, newest first."""

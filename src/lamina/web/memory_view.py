@@ -15,7 +15,7 @@ from ..memory.store.topic import evidence_of, origin_of
 from ..sources.places import NAMES
 from .diff import diff_texts
 from .html import Attribute, Child, Html, bdi, cut, join, tag
-from .inbox_view import inbox_panel, proposal_json
+from .inbox_view import inbox_panel, proposal_json, recent_json
 from .markdown import markdown
 from .memory_filters import filters, list_memories
 from .memory_forms import button, change_form, editor_fields, memory_page
@@ -115,6 +115,7 @@ def _memories(site: Site, request: Request, opened: tuple[Place, OneMemory] | No
         "memories": [card_json(index, listed.facts, card, listed.found.get((card.place.id, card.header.file))) for card in shown],
         "count": len(listed.cards),
         "waiting": [proposal_json(*one) for one in index.waiting()],
+        "recent": [recent_json(*one) for one in index.recent(now)],
         "problems": index.problems,
     }
     if opened is not None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lamina.layers.l6_dream.facts import FactIndex, exact_words, facts_of, is_emptied, is_said
+from lamina.memory.guard.facts import FactIndex, exact_words, facts_of, is_emptied, is_said
 
 from .staged import topic
 

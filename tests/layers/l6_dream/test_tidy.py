@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lamina.layers.l6_dream.facts import facts_of, is_said
 from lamina.layers.l6_dream.plan import MOST_CHARS
 from lamina.layers.l6_dream.tidy import MemoryPage, Tidied, tidy_pages
+from lamina.memory.guard.facts import facts_of, is_said
 
 DAY = date(2026, 4, 1)
 HELD = "The importer holds back rows that have no currency, because the bank refuses them all."

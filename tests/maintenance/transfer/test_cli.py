@@ -97,7 +97,8 @@ def test_an_import_is_marked_with_its_origin_and_waits_in_mode_confirm(project: 
         [waiting] = memory.waiting()
         assert (waiting.type, waiting.origin) == ("feedback", "import claude-code")
     monkeypatch.delenv("LAMINA_MEMORY_MODE")
-    run(import_command, "a.md")
+    assert run(import_command, "a.md").stdout.endswith("1 proposed. Run `lamina inbox` to review what was proposed.\n")
+    run(import_command, "a.md", "--trust")
     with Memory.open(project) as memory:
         [topic] = memory.topics()
         assert topic.fields["origin"] == "import claude-code"

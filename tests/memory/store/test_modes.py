@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lamina.core.errors import DiskError, InputError, SettingError
 from lamina.core.settings import Mode
@@ -97,7 +98,7 @@ def test_a_proposal_waits_as_a_diff_and_a_yes_does_it(store: DirectoryStore) -> 
     assert isinstance(done, Saved)
     assert body_of(store) == "second\nsame\n"
     assert gated.inbox.waiting() == []
-    assert store.log("there")[0].why == EXTRACTION
+    assert store.log("there")[0].why == replace(EXTRACTION, approved=True)
 
 
 @pytest.mark.spec("B5")

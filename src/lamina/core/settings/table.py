@@ -42,6 +42,7 @@ KEYS = {
     "auto_compact": "autoCompactEnabled",
     "dream": "autoDreamEnabled",
     "policy_name": "lamina.policy",
+    "mcp_writes": "lamina.mcp.writes",
     "auto_compact_window": "autoCompactWindow",
     "instruction_excludes": "claudeMdExcludes",
     "memory_directory": "autoMemoryDirectory",
@@ -84,6 +85,8 @@ MODEL_NAME = free_text(200)
 DURABILITY = one_of("full", "process")
 Billing: TypeAlias = Literal["list", "subscription"]
 BILLINGS: tuple[Billing, ...] = ("list", "subscription")
+ClientWrites: TypeAlias = Literal["save", "wait"]
+CLIENT_WRITES: tuple[ClientWrites, ...] = ("save", "wait")
 
 
 class Resolved(msgspec.Struct, frozen=True):
@@ -302,6 +305,16 @@ class Table:
         "Access to memory for each scope: none, read-only, changes need confirmation, or automatic.",
         "B5",
         "less",
+    )
+    mcp_writes: Setting[ClientWrites] = Setting(
+        "save",
+        one_of(*CLIENT_WRITES),
+        "New project and reference memories of MCP clients: save them at once, or let all changes of clients wait in the inbox.",
+        "U4",
+        "never",
+    )
+    keep_architecture = switch(
+        False, "Keep memories about the structure, the files and the conventions of the code without asking.", "S8", "trusted"
     )
     budget_calls = Setting(200, whole(), "Maximum number of background calls per day.", "B9", "less")
     budget_tokens = Setting(

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from ...core.connectives import Reason, marked_reason, without_so
+from ...core.excluded_kinds import no_memory
 from ...core.memory_requests import asks_for_memory
 from ...memory.guard.own_words import split_pasted
 from ...memory.guard.support import flips
 from ...providers.offline.back_references import divide_content, points_back, says_nothing
-from ...providers.offline.excluded_kinds import no_memory
 from ...providers.offline.judge.cues import ASKED, CUES, NOT_MEANT, ONLY_NOW, TAKEN_BACK
 from ...providers.offline.judge.keep import Kind, Worth, worth
 from ...providers.offline.reasons import can_divide, reason_beside, unmarked_reason

@@ -12,11 +12,15 @@ taken back at once if the disk allows it, else by `recover`. A dream that lost i
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import msgspec
 
 from ...core.errors import DiskError, Fenced, InputError, LaminaError
 from ...disk.locks.dream_lock import HeldDreamLock
 from ...disk.paths.memory_paths import check_child
+from ...memory.guard.contradictions import CONTRADICTS, find_contradictions, without_sentence
+from ...memory.guard.contradictions import MOST as MOST_QUESTIONS
 from ...memory.store.contract import MOST_READ, ChangeReason, Proposed
 from ...memory.store.daily_logs import is_found, list_logs, read_log
 from ...memory.store.distinct import are_distinct, read_distinct
@@ -24,12 +28,10 @@ from ...memory.store.draft import read_draft
 from ...memory.store.index import MOST_INDEX, read_entries, rewrite_index
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore, plan_write
-from ...memory.store.topic import INDEX, PERSONAL, fold_name, read_topic
-from .contradictions import CONTRADICTS, find_contradictions, without_sentence
-from .contradictions import MOST as MOST_QUESTIONS
+from ...memory.store.topic import INDEX, PERSONAL, fold_name, origin_of, read_topic
 from .directive import MOST_LOGS
 from .index_merge import find_lost_prose, index_text, merge_index, only_added
-from .novelty import ORIGIN, UNHEARD, KnownWords
+from .novelty import MOVED, ORIGIN, UNHEARD, KnownWords
 from .plan import (
     MOST_WAITING,
     NEW_BEYOND_REMOVED,
@@ -66,7 +68,7 @@ def plan_changes(
     lately = sum(len(one.removed) for one in day)
     texts = {file: _keep_unchanged(gated, file, text, real.get(file)) for file, text in work.texts.items()}
     judged = plan_dream(stage.base, real, texts, authors=authors, ignored=work.ignored, new=new, lately=lately)
-    judged = _hold_back_new(judged, KnownWords([*real.values(), *_read_logs(gated)]))
+    judged = _hold_back_new(judged, real, _read_logs(gated))
     judged = _hold_back_distinct(gated, judged)
     listing = work.listing if work.listing is not None and work.listing.encode() != stage.listing else None
     if by_rules:
@@ -98,10 +100,29 @@ def _ask_about_contradictions(gated: GatedStore, plan: DreamPlan) -> DreamPlan:
     return plan._replace(changes=(*plan.changes, *changes), asked=known)
 
 
-def _hold_back_new(plan: DreamPlan, known: KnownWords) -> DreamPlan:
-    """Require approval for memories that say something new, and for what depends on them."""
-    new = {change.file for change in plan.changes if change.text is not None and known.new_statement(change.text) is not None}
-    return propagate_approval(require_approval(plan, UNHEARD, lambda change: change.file in new)) if new else plan
+def _hold_back_new(plan: DreamPlan, real: Mapping[str, str], logs: Sequence[str]) -> DreamPlan:
+    """Require approval for memories that say something new, and for what depends on them.
+
+    What a memory about the user says must come from memories about the user, and what came from elsewhere stays marked with its origin.
+    """
+    known = KnownWords([*real.values(), *logs])
+    topics = {file: read_topic(file, text, 0) for file, text in real.items()}
+    likes, reasons = dict[tuple[bool, str], KnownWords](), dict[str, str]()
+    for change in plan.changes:
+        if change.text is None:
+            continue
+        if known.new_statement(change.text) is not None:
+            reasons[change.file] = UNHEARD
+            continue
+        origin = origin_of(topics[change.file]) if change.file in topics else ""
+        key = (_is_personal(change), origin)
+        if key not in likes:
+            fitting = (file for file, topic in topics.items() if topic.type in PERSONAL or not key[0])
+            likes[key] = KnownWords([*(real[file] for file in fitting if origin_of(topics[file]) in ("", origin)), *logs])
+        if likes[key].new_statement(change.text) is not None:
+            reasons[change.file] = MOVED
+    held = (change._replace(waits=change.waits or reasons.get(change.file, "")) for change in plan.changes)
+    return propagate_approval(plan._replace(changes=tuple(held))) if reasons else plan
 
 
 def _hold_back_distinct(gated: GatedStore, plan: DreamPlan) -> DreamPlan:

@@ -34,6 +34,7 @@ from ...disk.paths.file_names import fold
 from ...disk.transcripts.search import list_transcripts
 from ...disk.user_files import open_regular, read_whole
 from ...fork.tool_runner import CompletedCall
+from ...memory.guard.facts import count_words, facts_of, folded_words, is_mostly_in, negates
 from ...memory.store.contract import MOST_READ
 from ...memory.store.daily_logs import is_found
 from ...memory.store.index import read_entries
@@ -42,7 +43,6 @@ from ...permissions.readonly.paths import within
 from ...permissions.request import Allow, Deny
 from ...permissions.rules import WRITERS
 from ...tools.tool import FileChange, KeeperVerdict, Tool, ToolOutput, failure, guard
-from .facts import count_words, facts_of, folded_words, is_mostly_in, negates
 
 # Matches are for checking a suspicion; more of them would be reading.
 MOST_HITS = 50

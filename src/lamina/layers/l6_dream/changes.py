@@ -11,11 +11,11 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from ...memory.guard.facts import FactIndex, is_said, sentences_of
 from ...memory.store.contract import MOST_READ
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore, Proposal
 from ...memory.store.topic_files import decode_text
-from .facts import FactIndex, is_said, sentences_of
 from .record import ChangedFile, DreamRecord, kept_copy
 from .undo import dream_digests
 

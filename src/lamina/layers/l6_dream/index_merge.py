@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import takewhile
 from typing import NamedTuple
 
+from ...memory.guard.facts import folded_words, is_said
 from ...memory.store.index import MOST_LINES, IndexEntry, drop_entry, put_entry, read_entries
 from ...memory.store.topic import fold_name
-from .facts import folded_words, is_said
 
 
 def index_text(data: bytes | None) -> str:

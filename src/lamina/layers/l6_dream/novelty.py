@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .facts import SHORT_WORDS, WORDED_ANEW, facts_of, folded_words
+from ...memory.guard.facts import SHORT_WORDS, WORDED_ANEW, facts_of, folded_words
 
 ORIGIN = "dream"
 UNHEARD = "says something that no memory and no daily log said before"
+MOVED = "takes over what a memory of another kind or origin says"
 # A statement is combined from the texts closest to it.
 CLOSEST = 2
 

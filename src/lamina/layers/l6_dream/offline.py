@@ -20,20 +20,20 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ...core.blocks import Wire
+from ...core.excluded_kinds import no_memory
 from ...core.language import ON, WHY
 from ...core.terms import terms
 from ...core.wording import counted
 from ...fork.offline_run import run_so_far, tool_call
+from ...memory.guard.facts import facts_of, is_said
 from ...memory.store.daily_logs import log_day
 from ...memory.store.topic import INDEX, Topic, read_topic, write_topic
-from ...providers.offline.excluded_kinds import no_memory
 from ...providers.offline.memory_note import Note, named, noted
 from ...providers.offline.remember_command import alike
 from ...providers.offline.sentence_rules import says_instead
 from ...providers.offline.turn_context import Done
 from .bounds import MOST_FILES
 from .directive import DreamDirective, read_directive
-from .facts import facts_of, is_said
 from .plan import NEW_A_LOG
 from .tidy import MemoryPage, Tidied, tidy_pages
 from .trigger import DREAM

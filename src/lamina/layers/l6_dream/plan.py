@@ -21,10 +21,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 from ...core.wording import counted
+from ...memory.guard.facts import FactIndex, dropped, exact_words, facts_of, is_emptied, is_said
 from ...memory.store.contract import ChangeAuthor
 from ...memory.store.journal import JournalLine, digest_of
 from ...memory.store.topic import PERSONAL, fold_name, name_key, read_topic
-from .facts import FactIndex, dropped, exact_words, facts_of, is_emptied, is_said
 from .record import SkippedChange
 
 Author: TypeAlias = ChangeAuthor | Literal["outside"]

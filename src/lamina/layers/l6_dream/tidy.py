@@ -20,10 +20,10 @@ import msgspec
 from msgspec.structs import replace
 
 from ...core.dates import Phrase, dated, relative_dates
+from ...memory.guard.facts import WORDED_ANEW, Facts, exact_words, facts_of, folded_words, is_mostly_in, is_said, negates
 from ...memory.store.index import read_entries
 from ...memory.store.lint import find_near_pairs, plan_index
 from ...memory.store.topic import Topic, evidence_of, fold_name, read_topic, write_topic
-from .facts import WORDED_ANEW, Facts, exact_words, facts_of, folded_words, is_mostly_in, is_said, negates
 from .plan import MOST_CHARS
 
 # A shorter description may fit many subjects.

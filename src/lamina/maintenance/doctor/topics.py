@@ -11,7 +11,7 @@ from ...core.errors import DiskError
 from ...disk.files import is_bookkeeping
 from ...disk.trees.rootdir import RootDir
 from ...disk.trees.survey import SurveyedEntry
-from ...layers.l6_dream.contradictions import find_contradictions
+from ...memory.guard.contradictions import find_contradictions
 from ...memory.store.contract import MOST_READ
 from ...memory.store.daily_logs import LOGS, PATTERN
 from ...memory.store.daily_logs import MOST_BYTES as MOST_LOG_BYTES

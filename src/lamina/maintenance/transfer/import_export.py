@@ -65,18 +65,23 @@ def import_into(
     format: Format | None = None,
     dry_run: bool = False,
     replace: bool = False,
+    trust: bool = False,
     choice: ProjectChoice = ANY_PROJECT,
     why: ChangeReason,
     tell: Tell = lambda done, of: None,
 ) -> TransferReport:
-    """Import every memory of `source` into the store; InputError if the source is not in the given format."""
+    """Import every memory of `source` into the store; InputError if the source is not in the given format.
+
+    Memories about the user wait for approval unless the user trusts the source.
+    """
     found, skipped = read_source(source, choice)
     kind = format if format is not None else detect(found)
     # Keyed by name, since a save finds existing memories by name.
     there = {name_key(topic.name): topic for topic in store.topics()}
     planned = plan(_readable(found, kind), there, origin=kind, replace=replace)
-    why = msgspec.structs.replace(why, origin=f"{IMPORTED}{kind}")
-    items = planned.items if dry_run else tuple(_done(store, item, why) for item in _counted(planned.items, tell))
+    origin = f"{IMPORTED}{kind}"
+    why = why if trust else msgspec.structs.replace(why, origin=origin)
+    items = planned.items if dry_run else tuple(_done(store, item, origin, why) for item in _counted(planned.items, tell))
     problems = list(dict.fromkeys((*skipped, *planned.problems)))
     if len(problems) > MOST_PROBLEMS:
         problems[MOST_PROBLEMS:] = [f"and {counted(len(problems) - MOST_PROBLEMS, 'more problem')}"]
@@ -100,11 +105,11 @@ def _readable(source: MemorySource, format: Format) -> Imported:
     return taken
 
 
-def _done(store: MemoryStore, item: TransferItem, why: ChangeReason) -> TransferItem:
+def _done(store: MemoryStore, item: TransferItem, origin: str, why: ChangeReason) -> TransferItem:
     if item.wish is None or item.outcome not in ("created", "replaced"):
         return item
     try:
-        saved = store.save(item.wish.draft, why=why)
+        saved = store.save(msgspec.structs.replace(item.wish.draft, origin=origin), why=why)
     except InputError as error:
         return TransferItem(item.name, "refused", error.problem)
     if isinstance(saved, Proposed):

@@ -292,5 +292,9 @@ Prefixed = TypeVar("Prefixed", Topic, TopicHeader, MemoryVersion)
 
 
 def with_prefix(found: Prefixed, where: ScopeName) -> Prefixed:
-    """Return the value with the file name that callers see."""
-    return found if where == "private" else msgspec.structs.replace(found, file=f"{_PREFIX}{found.file}")
+    """Return the value with the file name that callers see. No member of a team writes about the user: that type does not count there."""
+    if where == "private":
+        return found
+    if getattr(found, "type", None) == "user":
+        found = msgspec.structs.replace(found, type=None)
+    return msgspec.structs.replace(found, file=f"{_PREFIX}{found.file}")

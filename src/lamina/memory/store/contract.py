@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
@@ -31,7 +32,8 @@ class ChangeReason(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `dream` is the id of the dream that made or reverted the change. Changes with the same `act` were made together, as in a merge, and are
     taken back together. `origin` names where the content comes from if it does not come
-    from the user: such a change waits for approval.
+    from the user: such a change waits for approval. `client` names the MCP client that made it. `approved`: the user accepted it in the
+    inbox.
     """
 
     who: ChangeAuthor
@@ -41,6 +43,20 @@ class ChangeReason(msgspec.Struct, frozen=True, omit_defaults=True):
     dream: str | None = None
     origin: str = ""
     act: str = ""
+    client: str = ""
+    approved: bool = False
+
+
+class WriteRules(NamedTuple):
+    """The rules for all writers but the user: whether every change of an MCP client waits, whether what describes the code is kept, and the
+    project's instruction files."""
+
+    clients_wait: bool = False
+    keep_architecture: bool = False
+    instructions: Callable[[], Sequence[str]] = lambda: ()
+
+
+DEFAULT_RULES = WriteRules()
 
 
 class Saved(NamedTuple):

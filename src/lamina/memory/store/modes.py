@@ -3,6 +3,7 @@
 `off`: memory is empty and accepts nothing. `read-only`: it can be read but not changed. `confirm`: the user's saves are
 written; all other changes and the user's imports wait in the inbox. `auto`: everyone writes what the user said. A change
 whose content has another origin waits in the inbox, is marked with that origin, and is never a memory about the user.
+`guard.admission` names the changes that wait in every mode, such as those of MCP clients to memories that they did not write.
 
 It owns `.inbox/*.json` in the memory directory. Invariants: no memory is changed before the user approves. An approval
 covers the content the user saw, so a proposal whose memory changed in the meantime is shown again first. Secrets are removed
@@ -15,14 +16,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
 from ...core.decoding import UNDECODABLE
 from ...core.errors import InputError, SettingError
 from ...core.settings import Mode, Scope
-from .contract import ChangeAuthor, ChangeReason, MemoryVersion, Proposed, Saved
+from .contract import DEFAULT_RULES, ChangeAuthor, ChangeReason, MemoryVersion, Proposed, Saved, WriteRules
 from .daily_logs import append_bullets
 from .directory import DirectoryStore
 from .draft import MOST_BYTES, Draft
@@ -31,12 +32,16 @@ from .journal import digest_of, unified_diff
 from .topic import PERSONAL, Kind, Topic, evidence_of, origin_of, read_topic, with_origin
 from .topic_files import decode_text
 
+if TYPE_CHECKING:
+    from ..guard.admission import ClientKnowledge
+
 INBOX = ".inbox"
 # More than anyone reads; a program that proposes this much is broken.
 MOST_PROPOSALS = 200
 # A proposal contains a memory and its diff, at worst both versions in full.
 _PROPOSAL_BYTES = 8 * MOST_BYTES
 _ID = re.compile(r"[0-9a-f]{12}")
+_STAMP = re.compile(r"[+-]\s*modified:")
 WriteVerdict: TypeAlias = Literal["write", "propose", "refuse"]
 
 
@@ -49,7 +54,8 @@ def plan_write(mode: Mode, who: ChangeAuthor, origin: str = "") -> WriteVerdict:
 
 
 class Proposal(msgspec.Struct, frozen=True):
-    """A proposed change. `base` is the digest of the file the diff starts from; empty for a new memory."""
+    """A proposed change. `base` is the digest of the file the diff starts from; empty for a new memory. `waits` is why it needs approval,
+    if the mode alone does not ask for it."""
 
     id: str
     time: float
@@ -66,6 +72,7 @@ class Proposal(msgspec.Struct, frozen=True):
     evidence: tuple[str, ...] = ()
     modified: float | None = None
     origin: str = ""
+    waits: str = ""
 
     @property
     def draft(self) -> Draft:
@@ -81,20 +88,27 @@ class Inbox:
         self.store = store
         self._root = store.root
 
-    def propose_save(self, draft: Draft, *, why: ChangeReason) -> Proposed:
+    def propose_save(self, draft: Draft, *, why: ChangeReason, waits: str = "") -> Proposed:
         planned = self.store.plan(draft)
-        return self._add("save", planned.wish.draft, planned.topic.file, planned.before, planned.after, why)
+        return self._add("save", planned.wish.draft, planned.topic.file, planned.before, planned.after, why, waits)
 
-    def propose_removal(self, name: str, *, why: ChangeReason) -> Proposed | None:
+    def propose_removal(self, name: str, *, why: ChangeReason, waits: str = "") -> Proposed | None:
         """Propose a removal; None if the memory does not exist."""
         found = self.store.raw(name)
         if found is None:
             return None
         called = read_topic(found.file, decode_text(found.data), 0).name
-        return self._add("remove", Draft(called), found.file, found.data, b"", why)
+        return self._add("remove", Draft(called), found.file, found.data, b"", why, waits)
 
     def _add(
-        self, action: Literal["save", "remove"], draft: Draft, file: str, before: bytes | None, after: bytes, why: ChangeReason
+        self,
+        action: Literal["save", "remove"],
+        draft: Draft,
+        file: str,
+        before: bytes | None,
+        after: bytes,
+        why: ChangeReason,
+        waits: str,
     ) -> Proposed:
         proposal = Proposal(
             id=os.urandom(6).hex(),
@@ -105,6 +119,7 @@ class Inbox:
             why=why,
             base=digest_of(before),
             diff=unified_diff(file, decode_text(before), decode_text(after)),
+            waits=waits,
             **msgspec.structs.asdict(draft),
         )
         waiting = self.waiting()
@@ -144,22 +159,29 @@ class Inbox:
         """Apply a proposal. Raises InputError if the memory has changed since; the proposal then has the new diff."""
         proposal = self.get(proposal_id)
         there = self.store.raw(proposal.file)
-        if digest_of(there and there.data) != proposal.base:
+        if digest_of(there and there.data) != proposal.base or not self._shows_all(proposal, there and there.data):
             self._renew(proposal)
             raise InputError(proposal.name, "has changed since this was proposed", "review the new diff, then accept again")
         done: Saved | bool
+        why = msgspec.structs.replace(proposal.why, approved=True)
         if proposal.action == "save":
-            done = self.store.save(proposal.draft, why=proposal.why, base=proposal.base)
+            done = self.store.save(proposal.draft, why=why, base=proposal.base)
         else:
-            done = self.store.remove(proposal.file, why=proposal.why, expected=there and there.data)
+            done = self.store.remove(proposal.file, why=why, expected=there and there.data)
         self._root.unlink(_path(proposal_id))
         return done
 
+    def _shows_all(self, proposal: Proposal, there: bytes | None) -> bool:
+        """Whether the difference of a proposal is that of its content: others may write the directory of a team."""
+        after = self.store.plan(proposal.draft).after if proposal.action == "save" else b""
+        made = unified_diff(proposal.file, decode_text(there), decode_text(after))
+        return _changed_lines(made) == _changed_lines(proposal.diff)
+
     def _renew(self, old: Proposal) -> None:
         if old.action == "save":
-            new = self.propose_save(old.draft, why=old.why)
+            new = self.propose_save(old.draft, why=old.why, waits=old.waits)
         else:
-            new = self.propose_removal(old.file, why=old.why) or Proposed(old.id)
+            new = self.propose_removal(old.file, why=old.why, waits=old.waits) or Proposed(old.id)
         if new.id != old.id:
             # Keep the id the user knows.
             self._put(msgspec.structs.replace(self.get(new.id), id=old.id, time=old.time))
@@ -178,11 +200,12 @@ class Inbox:
 class GatedStore:
     """A store under its scope's mode, with the same contract as the store itself."""
 
-    __slots__ = ("inbox", "mode", "store")
+    __slots__ = ("_rules", "inbox", "mode", "store")
 
-    def __init__(self, store: DirectoryStore, mode: Mode) -> None:
+    def __init__(self, store: DirectoryStore, mode: Mode, rules: WriteRules = DEFAULT_RULES) -> None:
         self.store = store
         self.mode: Mode = mode
+        self._rules = rules
         self.inbox = Inbox(store)
 
     @property
@@ -207,8 +230,17 @@ class GatedStore:
     def save(self, draft: Draft, *, why: ChangeReason, base: str | None = None) -> Saved | Proposed:
         """Save a memory. With `base`, only if its file still has that digest; the empty one means that there is no file."""
         _check_origin(draft.name, draft.type, why)
-        draft = msgspec.structs.replace(draft, origin=why.origin or draft.origin)
-        return self.store.save(draft, why=why, base=base) if self._may(why) else self.inbox.propose_save(draft, why=why)
+        draft = msgspec.structs.replace(draft, origin=why.origin or draft.origin or client_origin(why.client))
+        may = self._may(why)
+        if why.who == "user" and not why.origin:
+            return self.store.save(draft, why=why, base=base)
+        planned = self.store.plan(draft)
+        waits = self._waits(why, planned.topic, planned.topic.file, planned.before)
+        if not may or waits:
+            return self.inbox.propose_save(draft, why=why, waits=waits)
+        # A client may only change the memory that was looked at here.
+        judged = digest_of(planned.before) if why.client else None
+        return self.store.save(draft, why=why, base=base if base is not None else judged)
 
     def put(self, file: str, text: str, *, expected: bytes | None, why: ChangeReason) -> Saved | Proposed:
         """Write a whole topic file. A proposal keeps the memory's current name."""
@@ -216,11 +248,16 @@ class GatedStore:
         if why.who != "user":  # a model neither sets nor removes the origin
             text = with_origin(file, text, why.origin or (origin_of(old) if old is not None else ""))
         _check_origin(file, read_topic(file, text, 0).type, why)
-        if self._may(why):
+        may = self._may(why)
+        if may and why.who == "user":
             return self.store.put(file, text, expected=expected, why=why)
         planned = self.store.plan_text(file, text)
+        waits = self._waits(why, planned.topic, file, planned.before)
+        if may and not waits:
+            return self.store.put(file, text, expected=expected, why=why)
         wish = msgspec.structs.replace(planned.wish.draft, evidence=evidence_of(planned.topic), origin=origin_of(planned.topic))
-        return self.inbox.propose_save(wish if old is None else msgspec.structs.replace(wish, name=old.name), why=why)
+        wish = wish if old is None else msgspec.structs.replace(wish, name=old.name)
+        return self.inbox.propose_save(wish, why=why, waits=waits)
 
     def note(self, file: str, bullets: Sequence[str], *, why: ChangeReason) -> bytes:
         """Add to a daily log, in confirm mode too: logs become memories only through a dream, and those changes wait."""
@@ -239,9 +276,12 @@ class GatedStore:
 
     def drop(self, name: str, *, why: ChangeReason, expected: bytes | None = None) -> bool | Proposed:
         """Remove a memory like `remove`, but return the proposal if the removal waits for approval."""
-        if self._may(why):
-            return self.store.remove(name, why=why, expected=expected)
-        return self.inbox.propose_removal(name, why=why) or False
+        may, found = self._may(why), self.store.raw(name)
+        waits = self._waits(why, None, found.file, found.data) if found is not None else ""
+        if not may or waits:
+            return self.inbox.propose_removal(name, why=why, waits=waits) or False
+        judged = found.data if why.client and found is not None else None
+        return self.store.remove(name, why=why, expected=expected if expected is not None else judged)
 
     def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason, base: str | None = None) -> Topic:
         if not self._may(why):
@@ -264,6 +304,27 @@ class GatedStore:
         self._may(ChangeReason("user"))
         return self.inbox.accept(proposal_id)
 
+    def _waits(self, why: ChangeReason, new: Topic | None, file: str, before: bytes | None) -> str:
+        """Return why a change waits in every mode; empty if it does not."""
+        if why.who == "user" and not why.origin:
+            return ""
+        from ..guard.admission import why_it_waits  # it compiles many patterns, which reading memories does not need
+
+        old = read_topic(file, decode_text(before), 0) if before is not None else None
+        return why_it_waits(why, new, old, self._rules, self._known_of(why.client, file, before) if why.client else None)
+
+    def _known_of(self, client: str, file: str, before: bytes | None) -> ClientKnowledge:
+        from ..guard.admission import ClientKnowledge, files_of_client
+
+        lines = list(self.store.history.lines())
+        own = files_of_client(lines, client)
+        last = next((line for line in reversed(lines) if line.file == file), None)
+        by_another = last is not None and last.action == "remove" and (last.why is None or last.why.client != client)
+        unchanged = {each for each, digest in own.items() if digest_of(self.store.topic_files.whole(each)) == digest}
+        others = [topic for topic in self.store.topics() if topic.file != file and topic.file not in unchanged]
+        owns = before is not None and own.get(file) == digest_of(before)
+        return ClientKnowledge(owns, before is None and by_another, others)
+
     def _may(self, why: ChangeReason) -> bool:
         verdict = plan_write(self.mode, why.who, why.origin)
         if verdict == "refuse":
@@ -271,11 +332,21 @@ class GatedStore:
         return verdict == "write"
 
 
+def _changed_lines(diff: str) -> list[str]:
+    """Return the lines that a difference adds and removes, without the time of the change."""
+    return [line for line in diff.splitlines()[2:] if line.startswith(("+", "-")) and not _STAMP.match(line)]
+
+
 def _check_origin(name: str, kind: Kind | None, why: ChangeReason) -> None:
     """Raise InputError for a memory about the user that does not come from the user."""
     if why.origin and why.who != "user" and kind in PERSONAL:
         problem = f"comes from elsewhere ({why.origin}), so it cannot be of type {kind}"
         raise InputError(name, problem, "save it as project or reference, which waits for the user's approval")
+
+
+def client_origin(client: str) -> str:
+    """Return what the file of a memory says if an MCP client wrote it."""
+    return f"{client} over MCP" if client else ""
 
 
 def not_allowed(scope: str, mode: Mode, what: str) -> SettingError:

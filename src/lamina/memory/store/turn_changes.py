@@ -1,4 +1,4 @@
-"""The changes that a turn made to memory, or one act of the user, found in the journal and taken back on request.
+"""The changes that a turn made to memory, one act of the user or an MCP client, found in the journal and taken back on request.
 
 Invariants: a memory goes back to the version it had before the change, byte for byte, or to the trash if the change created it.
 A memory that was changed since is left alone and reported. A proposal of the turn is withdrawn. Nothing else is touched.
@@ -33,6 +33,15 @@ class TurnChange(NamedTuple):
     problem: str = ""
 
 
+class ClientChange(NamedTuple):
+    """What an MCP client last changed in a memory, without approval. `id` is that of the newest version."""
+
+    id: str
+    time: float
+    client: str
+    change: TurnChange
+
+
 class TakenBack(NamedTuple):
     """The result: the names of the memories taken back, and a sentence for each that was left."""
 
@@ -56,12 +65,38 @@ def find_act_changes(gated: GatedStore, act: str) -> list[TurnChange]:
     return _changes(gated.store.history, lambda why: why is not None and why.act == act) if gated.readable and act else []
 
 
-def _changes(history: MemoryHistory, is_own: Callable[[ChangeReason | None], bool]) -> list[TurnChange]:
+def find_client_changes(gated: GatedStore, since: float) -> list[ClientChange]:
+    """Return the memories that are as an MCP client left them without approval, newest first. Taking one back undoes all that the client
+    changed in a row."""
+    memories = _by_memory(gated.store.history) if gated.readable else []
+    found = [(lines, _client_of(lines[-1])) for lines in memories if lines[-1].time >= since]
+    changes = [
+        ClientChange(lines[-1].id, lines[-1].time, client, _change(lines, _start_of_run(lines, client), len(lines) - 1))
+        for lines, client in found
+        if client and lines[-1].digest
+    ]
+    return sorted(changes, key=lambda each: -each.time)
+
+
+def _client_of(line: JournalLine) -> str:
+    return line.why.client if line.why is not None and not line.why.approved else ""
+
+
+def _start_of_run(lines: list[JournalLine], client: str) -> int:
+    others = [index for index, line in enumerate(lines) if _client_of(line) != client or not line.digest]
+    return others[-1] + 1 if others else 0
+
+
+def _by_memory(history: MemoryHistory) -> list[list[JournalLine]]:
     memories: dict[str, list[JournalLine]] = {}
     for line in history.lines():
         memories.setdefault(line.memory, []).append(line)
+    return list(memories.values())
+
+
+def _changes(history: MemoryHistory, is_own: Callable[[ChangeReason | None], bool]) -> list[TurnChange]:
     found = []
-    for lines in memories.values():
+    for lines in _by_memory(history):
         own = [index for index, line in enumerate(lines) if is_own(line.why)]
         if own:
             found.append(_change(lines, own[0], own[-1]))

@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from ...core.connectives import Reason
 from ...core.dates import COMPUTED, dated, relative_dates
+from ...core.excluded_kinds import no_memory as no_memory  # re-exported for the modules that save notes
 from ...core.joiners import JOINERS, drop_stray_joiners
 from ...core.language import HOW, labels_for, language_of, without_common_words
 from ...core.memory_requests import to_remember
 from ...core.terms import normal, terms
-from .excluded_kinds import no_memory as no_memory  # re-exported for the modules that save notes
 from .reasons import reason
 from .sentence_rules import kind_of
 

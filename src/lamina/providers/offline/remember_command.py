@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 
 from ...core.blocks import Wire
+from ...core.excluded_kinds import JUDGEMENT, KINDS
 from ...core.language import ON, WHY
 from ...core.memory_requests import to_remember
 from ...core.reach import MEMORY_SAVE
 from ...core.terms import normal, terms
 from ...core.wording import plural
-from .excluded_kinds import JUDGEMENT, KINDS
 from .memory_answers import cannot_change
 from .memory_note import MOST_NOTES, Note, items, named, no_memory, notes, with_dates
 from .replies import ENGLISH, replies_to

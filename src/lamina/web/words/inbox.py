@@ -16,6 +16,12 @@ WORDS: dict[str, tuple[str, str]] = {
     "inbox.new": ("new, from {who}", "新建，来自{who}"),
     "inbox.change": ("changed by {who}", "由{who}修改"),
     "inbox.remove": ("removal, proposed by {who}", "移除，由{who}提议"),
+    "inbox.waits": ("It waits: {why}", "等待原因：{why}"),
+    "inbox.recent_title": ("Recent changes by MCP clients", "MCP 客户端最近的更改"),
+    "inbox.recent_count": ("{n} memory; it is in use|{n} memories; all are in use", "{n} 条记忆，已经生效"),
+    "inbox.undo": ("Undo", "撤销"),
+    "inbox.undo_named": ("Undo the change of {name}", "撤销对 {name} 的更改"),
+    "inbox.undone": ("Took back the change of “{name}” by {client}.", "已撤销 {client} 对“{name}”的更改。"),
     "inbox.accepted": (
         "Accepted “{name}”.|Accepted {n} changes, from “{name}” on.",
         "已接受 {n} 项更改：“{name}”。",

@@ -48,6 +48,10 @@ PATTERNS = (
         r"can't be opened|can't be read \(.+\)|is larger than \d+ MB|is not a regular file|is a symbolic link.*)",
         r"\1 {\2}",
     ),
+    # Why a change waits in every mode
+    (r"(.+) did not write this memory", r"这条记忆不是 \1 写的"),
+    (r"(.+) did not write (.+), which is about the same", r"内容相关的“\2”不是 \1 写的"),
+    (r"this looks like (.+)\. What about it is worth keeping\?", r"这看起来是{\1}。其中什么值得保留？"),
     # Why a change of a dream waits, or was not made
     (r"the dream would remove or empty (\d+) of (\d+) memor\w+; (.+)", r"整理会移除或清空 \2 条记忆中的 \1 条；{\3}"),
     (
@@ -119,6 +123,20 @@ PATTERNS = (
 )
 
 WHOLE = {
+    "lamina.mcp.writes is wait": "lamina.mcp.writes 为 wait",
+    "it is about you, and a client's call does not show that you said it": "内容与您有关，而客户端的调用不能说明您说过这些话",
+    "takes over what a memory of another kind or origin says": "采用了另一类型或来源的记忆中的内容",
+    "a memory of this name was removed": "同名的记忆曾被移除",
+    "it is about you, and it comes from a file": "内容与您有关，而且来自文件",
+    "a judgement of a person": "对人的评价",
+    "code": "代码",
+    "the current task": "当前任务",
+    "the location of a file": "文件的位置",
+    "a list of pull requests or tickets": "拉取请求或工单的列表",
+    "the history of the code": "代码的历史",
+    "how something was fixed": "问题的修复方法",
+    "the structure of the code": "代码的结构",
+    "the content of instruction files": "说明文件的内容",
     "Memory is in order; nothing was changed. (These are rules, not a language model.)": (
         "记忆井井有条，没有任何更改。（由规则整理，不是语言模型。）"
     ),

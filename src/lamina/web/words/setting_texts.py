@@ -45,6 +45,8 @@ CHINESE: dict[str, str] = {
     "`auto`：设置了 `lamina.smallModel` 或已知同一厂商的便宜模型时两者并用，否则用本地排序。",
     "lamina.recallVectors": "搜索和召回记忆时按含义比较的方式：不比较、词向量、句子编码器或服务器。",
     "lamina.memoryMode": "每个范围的记忆访问方式：关闭、只读、修改需要确认或自动。",
+    "lamina.mcp.writes": "MCP 客户端新建的 project 和 reference 记忆：立即保存，或让客户端的所有修改在收件箱中等待。",
+    "lamina.keepArchitecture": "不经询问就保存关于代码结构、文件和约定的记忆。",
     "lamina.budgetCalls": "每天后台调用的最多次数。",
     "lamina.budgetTokens": "每天后台使用的最多词元；缓存的词元按十分之一计算。",
     "lamina.budgetDollars": "每天后台任务的最高费用（美元）。",

@@ -1,13 +1,15 @@
 """Recognizes what memory excludes, even when asked: code, file locations, task state, history, fixes, and judgements of people.
 
-The patterns only look at words, in English, German, French, Spanish, Chinese, Japanese and Korean.
+The patterns only look at words, in English, German, French, Spanish, Chinese, Japanese and Korean. Of a whole memory, the description or
+most lines decide, so a memory may name a file or a ticket. Pure.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 
-from ...core.connectives import marked_reason
+from .connectives import marked_reason
 
 _URL = re.compile(r"https?://\S+", re.IGNORECASE)
 _CODE = re.compile(
@@ -37,7 +39,7 @@ _MOMENT = re.compile(
     re.IGNORECASE,
 )
 _PROGRESS = re.compile(
-    r"\b(?:done|finished|completed|ported|migrated|fixed) \d+ (?:of|out of) \d+\b"
+    r"\b(?:done|finished|completed|ported|migrated|fixed) \d+ (?:of|out of) \d+\b|^\s*(?:step|phase|part) \d+ of \d+\b"
     r"|\b\d+ of \d+ \w+ (?:are|is) (?:done|left|finished|ported)\b"
     r"|\b(?:is|are) (?:done|finished),? (?:and )?(?:next|now) (?:is|are|up|comes)\b"
     r"|\b(?:done|finished|completed)\b.{1,80}\b(?:is|are|comes?) next\b|\bhalf(?:way)?[ -](?:done|finished|through)\b"
@@ -69,6 +71,7 @@ _GIT = re.compile(
 )
 _FIX = re.compile(
     r"\b(?:bug|error|crash|issue|problem|failure) (?:was|is|got|has been) (?:fixed|solved|resolved) (?:by|with|in)\b"
+    r"|\b(?:was|were|got|has been) (?:fixed|solved|resolved) by \w+ing\b"
     r"|\bthe (?:fix|workaround) (?:for|is|was)\b|\b(?:we|i) (?:fixed|solved|resolved) .{1,80}\bby\b"
     r"|\b(?:fehler|bug|problem|absturz)\b.{0,60}\b(?:wurde|ist|haben wir|habe ich)\b.{1,60}\b(?:behoben|gelöst|repariert)\b"
     r"|\b(?:bug|erreur|problème|panne|fallo|error|problema)\b.{0,40}\b(?:corrigée?|résolue?|réglée?|(?:arregl|corrig|solucion|resolv)\w+)\b"
@@ -126,7 +129,49 @@ _JUDGES = re.compile(
     r"|(?:저는|나는|전|그는|사용자는|씨는|님은|동료는|신입은) .{0,6}(?:멍청|바보|무능|게으)",
     re.IGNORECASE,
 )
+# Descriptions that name one of the kinds.
+_TITLES = (
+    (
+        "a list of pull requests or tickets",
+        r"\b(?:PRs|MRs|(?:pull|merge) requests|commits|changes|issues|tickets|change ?log)"
+        r" (?:of|from|in|since|this|last|merged|open|closed)\b"
+        r"|\b(?:week|sprint|today|yesterday|month)['’]?s (?:PRs?|MRs?|(?:pull|merge) requests|commits|changes|tickets)\b"
+        r"|\b(?:recent|latest|last|merged|open) (?:\w+ )?(?:PRs|MRs|(?:pull|merge) requests|commits|changes|tickets|issues)\b"
+        r"|\bwhat (?:we|i) changed\b|\b(?:PRs?|pull requests?|commits?) (?:de la semaine|de esta semana|dieser woche|der woche)\b"
+        r"|(?:本周|这周|上周|最近|今天)的?\s?(?:PR|MR|提交|改动|变更|合并请求)|(?:今週|先週|最近)の\s?(?:PR|MR|コミット|変更)"
+        r"|(?:이번 주|지난주|최근)의?\s?(?:PR|MR|커밋|변경)",
+    ),
+    (
+        "how something was fixed",
+        r"^\s*(?:fixed\b|(?:bug ?fix|hot ?fix|fix|solution|workaround)\s?(?:for|of|in|:))|\broot cause of\b"
+        r"|^(?:已?修复|解决)了?.{1,20}(?:问题|错误|缺陷|故障|bug)$",
+    ),
+    (
+        "the structure of the code",
+        r"\b(?:director(?:y|ies)|folders?|files?|projects?|repo(?:sitory)?|code ?base|code|modules?|packages?|source) "
+        r"(?:layouts?|structures?|tree|organi[sz]ation|overview)\b|\b(?:code|repo(?:sitory)?|project) is organi[sz]ed\b"
+        r"|\b(?:verzeichnis|ordner|projekt|datei|code)struktur\b|\barborescence\b"
+        r"|\b(?:structure|estructura) (?:du|des|del|de) (?:l[ao]s? )?"
+        r"(?:projet|dossiers|code|répertoires|carpetas|directorios|proyecto|código)\b"
+        r"|(?:目录|项目|文件夹|代码)结构|(?:ディレクトリ|フォルダ|プロジェクト|コード)(?:の)?構成"
+        r"|(?:디렉터리|디렉토리|폴더|프로젝트|코드) 구조",
+    ),
+    (
+        "the current task",
+        r"^\s*(?:current task|next steps?|to-?do(?: list)?|where (?:i|we) stopped|(?:progress|status)(?=\s*(?:$|[:：]|of|on|in)))\b",
+    ),
+)
+_TITLE = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _TITLES)
+# A line of a list of changes, and a line of a directory tree.
+_CHANGE = re.compile(r"#\d+\b|\b(?:PR|MR|[A-Z]{2,8}-)\s?\d+\b|^\W*(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b")
+_TREE = re.compile(r"^\s*[│├└]|^\s*(?:[-*+]\s+)?`?(?:[\w.-]+/)+[\w.-]*`?(?=\s*(?:$|[-–—:：#(（]|\s\S))")
+_SEPARATOR = re.compile("[,;，；、]")
+_INLINE = re.compile(r"`[^`\n]*`")
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？]")
+_LABELLED = re.compile(r"^\s*(?:#{1,6}\s|\*\*|$)")
+
 JUDGEMENT = "a judgement of a person"
+INSTRUCTIONS = "the content of instruction files"
 # Kinds of text that are not worth remembering, in the order of the translations in `replies`.
 KINDS = (
     "code",
@@ -136,8 +181,41 @@ KINDS = (
     "the history of the code",
     "how something was fixed",
     "the structure of the code",
-    "the content of instruction files",
+    INSTRUCTIONS,
 )
+# Kinds that a user may want kept, in a large code base.
+ARCHITECTURE = frozenset({"code", "the location of a file", "the structure of the code", INSTRUCTIONS})
+# Kinds that are lists: a sentence with such a description is about something else, such as who decides.
+LISTS = frozenset({"a list of pull requests or tickets", "the structure of the code"})
+# A shorter list is no list. One line may name a ticket or two.
+FEWEST_ROWS = 2
+FEWEST_NAMED = 3
+
+
+def find_excluded(description: str, body: str, *, architecture: bool = True) -> str | None:
+    """Return the kind of a memory that is not worth keeping; None if it may be. Without `architecture`, its kinds are kept."""
+    rows = [row for row in body.splitlines() if not _LABELLED.match(row)]
+    kinds = Counter(kind for row in rows if (kind := _row_kind(row, alone=len(rows) < FEWEST_ROWS)) is not None)
+    most = next((kind for kind, count in kinds.most_common(1) if 2 * count > len(rows)), None)
+    lists = len(rows) >= FEWEST_ROWS or _SEPARATOR.search(body) is not None
+    title = next((kind for kind, pattern in _TITLE if pattern.search(description) and (lists or kind not in LISTS)), None)
+    found = (title, _sentence_kind(description), most)
+    return next((kind for kind in found if kind is not None and (architecture or kind not in ARCHITECTURE)), None)
+
+
+def _row_kind(row: str, *, alone: bool) -> str | None:
+    if len(_CHANGE.findall(row)) >= (FEWEST_NAMED if alone else 1):
+        return "a list of pull requests or tickets"
+    if not alone and _TREE.match(row):
+        return "the structure of the code"
+    sentences = [part for part in _SENTENCE_END.split(row) if part.strip()]
+    kinds = [_sentence_kind(part) for part in sentences]
+    return next(filter(None, kinds), None) if 2 * (len(kinds) - kinds.count(None)) > len(kinds) else None
+
+
+def _sentence_kind(text: str) -> str | None:
+    """Return the kind of a sentence of a memory. A path or a piece of code that it only mentions does not count."""
+    return no_memory(_PATH.sub("file", _INLINE.sub("code", _URL.sub(" ", text))))
 
 
 def no_memory(text: str) -> str | None:
@@ -157,6 +235,6 @@ def no_memory(text: str) -> str | None:
         (_GIT, "the history of the code"),
         (_FIX, "how something was fixed"),
         (_SHAPE, "the structure of the code"),
-        (_INSTRUCTIONS, "the content of instruction files"),
+        (_INSTRUCTIONS, INSTRUCTIONS),
     )
     return next((what for pattern, what in kinds if pattern.search(text)), None)

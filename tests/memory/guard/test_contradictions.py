@@ -8,7 +8,7 @@ import pytest
 
 from lamina.agent.manual_dream import run_by_hand
 from lamina.core.settings import Settings
-from lamina.layers.l6_dream.contradictions import find_contradictions, without_sentence
+from lamina.memory.guard.contradictions import find_contradictions, without_sentence
 from lamina.memory.memory import Memory
 from lamina.memory.store.contract import ChangeReason
 from lamina.memory.store.topic import Topic, read_topic

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ...core.language import HOW, ON, WHY
-from ...memory.store.journal import digest_of
-from ...memory.store.topic import Kind, Topic, write_topic
+from ..store.journal import digest_of
+from ..store.topic import Kind, Topic, write_topic
 from .facts import count_words, folded_words, negates
 
 # More than anyone decides at once; the next dream asks about the rest.
