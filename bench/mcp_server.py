@@ -88,7 +88,7 @@ def main() -> None:
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=COMMAND")
     options = parser.parse_args()
     own = [sys.executable, "-m", "lamina", "mcp"]
-    servers = {"lamina": own, "lamina, reference tools": [*own, "--tools", "reference"]}
+    servers = {"lamina": own}
     servers |= {name: shlex.split(command) for name, _, command in (peer.partition("=") for peer in options.peer)}
     print(f"{'':<26} {'start s':>8} {'search ms':>10} {'tools':>6} {'tokens':>7}   (best of {options.runs})")
     print(f"{'python -c pass':<26} {min(bare() for _ in range(options.runs)):>8.2f}")

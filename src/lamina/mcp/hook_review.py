@@ -30,7 +30,6 @@ from ..layers.l5_extract.trigger import EXTRACTION
 from ..layers.l5_extract.writer import ReviewWriter
 from ..memory.recall.plan import user_words
 from ..memory.store.contract import ChangeReason
-from ..memory.store.modes import plan_write
 from ..memory.store.scopes import project_root
 from ..memory.tool_writes import RequestedWrite, WriteOutcome, find_memory_file, write_memory_file
 from ..providers import Provider
@@ -40,27 +39,11 @@ from ..tools.tool import FileChange
 from .hook_input import HookInput
 from .project import ServedProject
 
-# A larger transcript takes longer to read than its last turn is worth.
-MOST_TRANSCRIPT = 200 << 20
 # How much of the conversation a model is shown: the last turn and what led to it.
 MOST_SHOWN = 24_000
 MOST_SECONDS = 120.0
 # Tools of this server that write memory: a turn that used one needs no review.
 _WROTE = ("memory_save", "memory_update")
-# Set by Claude Code for a session without a user in front of it.
-UNATTENDED = ("CLAUDE_CODE_SESSION_ATTENDED", "0")
-
-
-def wants_review(project: ServedProject, given: HookInput) -> bool:
-    """Return whether the turn that ended may be reviewed."""
-    settings, path = project.settings, given.transcript
-    alone = os.environ.get(UNATTENDED[0]) == UNATTENDED[1]
-    if not (settings.memory and settings.extraction) or (alone and not settings.extraction_non_interactive):
-        return False
-    writable = plan_write(settings.memory_mode["private"], EXTRACTION) != "refuse"
-    if settings.remote or not writable or project.agent_memory() is not None or given.agent_id:
-        return False
-    return path is not None and path.is_file() and path.stat().st_size <= MOST_TRANSCRIPT
 
 
 def review_turn(project: ServedProject, given: HookInput) -> ReviewResult | None:
