@@ -29,6 +29,8 @@ SERVER = "mem"
 _SESSION = ("session_id", "transcript_path", "cwd", "agent_id")
 # Only these shapes can be replaced; see mcp/hook_results.py.
 _TOOLS = "Bash|Read|Grep|Glob|mcp__.*"
+# Removes the claim of a process that had the same id.
+_FRESH = f"rm -f {SHELL_PATH}; "
 # Leaves the command of a prompt to the server, if that is asked within 0.3 s. See disk/prompt_claim.py.
 _UNLESS_ASKED = f"for i in 1 2 3 4 5 6; do [ -h {SHELL_PATH} ] && exit 0; sleep 0.05; done; {CLIENT}=$PPID "
 # How the names of the files begin that hold what the plugin replaced (mcp/hook_results.py).
@@ -144,7 +146,7 @@ def hook_groups() -> dict[str, list[dict[str, Any]]]:
         return {"type": "mcp_tool", "server": f"plugin:lamina:{SERVER}", "tool": tool, "input": given, "timeout": CALL_SECONDS}
 
     return {
-        "SessionStart": [{"matcher": "startup|clear|compact", "hooks": [command("SessionStart")]}],
+        "SessionStart": [{"matcher": "startup|clear|compact", "hooks": [command("SessionStart", _FRESH)]}],
         "UserPromptSubmit": [{"hooks": [call("hook_prompt", "prompt"), command("UserPromptSubmit", _UNLESS_ASKED)]}],
         "PostToolUse": [{"matcher": _TOOLS, "hooks": [call("hook_result", "tool_name", "tool_use_id", "tool_response")]}],
         "PreCompact": [{"hooks": [command("PreCompact")]}],
