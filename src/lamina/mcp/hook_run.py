@@ -106,10 +106,7 @@ def reviews_turns(project: ServedProject) -> bool:
     alone = any(os.environ.get(name) == value for name, value in UNATTENDED.items())
     if not (settings.memory and settings.extraction) or (alone and not settings.extraction_non_interactive):
         return False
-    from ..layers.l5_extract.trigger import EXTRACTION
-    from ..memory.store.modes import plan_write
-
-    writable = plan_write(settings.memory_mode["private"], EXTRACTION) != "refuse"
+    writable = settings.memory_mode["private"] not in ("off", "read-only")
     return writable and not settings.remote and project.agent_memory() is None
 
 

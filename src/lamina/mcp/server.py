@@ -195,8 +195,7 @@ class LaminaServer:
             return {"resources": [_resource(SESSION_URI, session.id, session.title or session.id) for session in sessions]}
         if cursor is not None:
             raise _unknown_cursor(cursor)
-        with self.project.open_memory() as memory:
-            headers = memory.headers()[:MOST_LISTED]
+        headers = self.project.list_memories()[:MOST_LISTED]
         memories = [_resource(MEMORY_URI, header.name, header.name, description=header.description) for header in headers]
         return {"resources": memories, "nextCursor": SESSIONS_PAGE}
 
