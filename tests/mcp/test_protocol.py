@@ -229,8 +229,10 @@ def test_of_two_that_claim_a_prompt_at_once_one_gets_it(tmp_path: Path, monkeypa
                 won.append(name)
 
         threads = [threading.Thread(target=claim, args=(name,)) for name in ("server", "command")]
-        [thread.start() for thread in threads]
-        [thread.join() for thread in threads]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
         assert len(won) == 1
 
 
