@@ -1,10 +1,11 @@
 """How long a coding agent waits for each hook of Lamina.
 
-    python bench/hooks.py [--runs 20] [--memories 200]
+    python bench/hooks.py [--runs 20] [--memories 200] [--against SRC]
 
 Commands are started as an agent starts them, with `python -c pass` in the same run. Calls go to one running server over the SDK's client. A
-home with so many memories is made for it, and removed. Figures are milliseconds: the median and the slowest of wall time, and for commands
-the median of processor time, which does not depend on how busy the machine is. Byte-code is as installed.
+home with so many memories is made for it, and removed. `--against` adds the Lamina of another source directory to the same run. Figures are
+milliseconds: the median and the slowest of wall time, and for commands the median of processor time, which depends less on how busy the
+machine is. Byte-code is as installed.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def command(words: list[str], data: bytes, environ: dict[str, str]) -> tuple[flo
     return time.perf_counter() - began, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-async def calls(given: dict[str, Any], environ: dict[str, str], runs: int) -> None:
+async def calls(source: str, given: dict[str, Any], environ: dict[str, str], runs: int) -> None:
     arguments = ["-P", "-m", "lamina", "mcp", "--hooks", "claude-code"]
     server = StdioServerParameters(command=sys.executable, args=arguments, cwd=given["cwd"], env=environ)
     result = {**given, "tool_name": "Bash", "tool_response": json.dumps(OUTPUT)}
@@ -57,14 +58,15 @@ async def calls(given: dict[str, Any], environ: dict[str, str], runs: int) -> No
                 began = time.perf_counter()
                 await client.call_tool(tool, {**fields, "tool_use_id": f"toolu_{number}"})
                 taken.append(time.perf_counter() - began)
-            show(f"{tool}, the first call", taken[:1])
-            show(f"{tool}, later calls", taken[1:])
+            show(f"{source}{tool}, the first call", taken[:1])
+            show(f"{source}{tool}, later calls", taken[1:])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--memories", type=int, default=200)
+    parser.add_argument("--against", metavar="SRC")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as top:
         transcript = Path(top) / ".claude" / "projects" / "-p" / "s.jsonl"
@@ -88,17 +90,21 @@ def main() -> None:
         given = {"session_id": "s", "transcript_path": str(transcript), "cwd": top, "prompt": PROMPT, "source": "startup"}
         data = json.dumps(given).encode()
         print(f"{'':<38} {'median':>8} {'slowest':>8} {'cpu':>8}   (ms, {options.runs} runs, {options.memories} memories)")
-        rows = {"python -c pass": ["-c", "pass"]}
-        for event in ("SessionStart", "PreCompact", "SessionEnd"):
-            rows[f"lamina hook {event}"] = ["-P", "-m", "lamina", "hook", event]
+        sources = {"": str(Path(lamina.__file__).parents[1])} | ({"old ": options.against} if options.against else {})
+        environs = {name: {**environ, "PYTHONPATH": source} for name, source in sources.items()}
+        rows = {"python -c pass": (["-c", "pass"], environ)}
+        for event in ("SessionStart", "UserPromptSubmit", "PreCompact", "Stop", "SessionEnd"):
+            for name in sources:
+                rows[f"{name}lamina hook {event}"] = (["-P", "-m", "lamina", "hook", event], environs[name])
         # One of each in turn, so that a busy moment meets all of them.
         taken: dict[str, list[tuple[float, float]]] = {name: [] for name in rows}
         for _ in range(options.runs + 1):
-            for name, words in rows.items():
-                taken[name].append(command(words, data, environ))
+            for name, (words, where) in rows.items():
+                taken[name].append(command(words, data, where))
         for name, pairs in taken.items():  # the first run compiles
             show(name, [wall for wall, _ in pairs[1:]], [cpu for _, cpu in pairs[1:]])
-        anyio.run(calls, given, environ, options.runs)
+        for name in sources:
+            anyio.run(calls, name, given, environs[name], options.runs)
 
 
 if __name__ == "__main__":

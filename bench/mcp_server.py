@@ -4,8 +4,10 @@
 
 Every server is started as its own process and spoken to by the SDK's client: `initialize`, the first list of tools, then searches among
 20 memories that were saved through its own tool. `--peer` adds another server to the same run, each from an installation of your own:
-`--peer reference="npx -y @modelcontextprotocol/server-memory"`, `--peer basic-memory="basic-memory mcp"`. HOME is an empty directory for
-each of them. `python -c pass` is started in the same run. Tokens are estimated at four characters each, over the JSON of the list of tools.
+`--peer reference="npx -y @modelcontextprotocol/server-memory"`, `--peer basic-memory="basic-memory mcp"`. Another Lamina is one too:
+`--peer old="env PYTHONPATH=OTHER/src python -m lamina mcp"`. HOME is an empty directory for each of them. `python -c pass` runs in the
+same run. `first cpu` is the processor time until the answer to `initialize`, in milliseconds. Tokens are estimated at four characters each,
+over the JSON of the list of tools.
 """
 
 from __future__ import annotations
@@ -76,6 +78,24 @@ async def one(command: list[str], directory: str, *, save: bool) -> tuple[float,
     return started, min(taken), len(tools), size
 
 
+def first_answer(command: list[str], directory: str) -> float:
+    """Return the processor seconds that a server has used when its first answer is there."""
+    environ = {**os.environ, "LAMINA_HOME": directory, "HOME": directory}
+    given = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": given}).encode() + b"\n"
+    process = subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-3, env=environ, cwd=directory)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(line)
+    process.stdin.flush()
+    assert b"serverInfo" in process.stdout.readline()
+    process.kill()
+    process.stdin.close()
+    process.stdout.close()
+    _, process.returncode, used = os.wait4(process.pid, 0)
+    return used.ru_utime + used.ru_stime
+
+
 def bare() -> float:
     began = time.perf_counter()
     subprocess.run([sys.executable, "-c", "pass"], check=True)
@@ -90,13 +110,14 @@ def main() -> None:
     own = [sys.executable, "-m", "lamina", "mcp"]
     servers = {"lamina": own}
     servers |= {name: shlex.split(command) for name, _, command in (peer.partition("=") for peer in options.peer)}
-    print(f"{'':<26} {'start s':>8} {'search ms':>10} {'tools':>6} {'tokens':>7}   (best of {options.runs})")
-    print(f"{'python -c pass':<26} {min(bare() for _ in range(options.runs)):>8.2f}")
+    print(f"{'':<26} {'first cpu':>9} {'start s':>8} {'search ms':>10} {'tools':>6} {'tokens':>7}   (best of {options.runs})")
+    print(f"{'python -c pass':<26} {'':>9} {min(bare() for _ in range(options.runs)):>8.2f}")
     for name, command in servers.items():
         with tempfile.TemporaryDirectory() as directory:
+            first = statistics.median([first_answer(command, directory) for _ in range(options.runs + 1)][1:]) * 1000
             rows = [anyio.run(partial(one, command, directory, save=run == 0)) for run in range(options.runs + 1)][1:]
         start, found = min(row[0] for row in rows), statistics.median(row[1] for row in rows) * 1000
-        print(f"{name:<26} {start:>8.2f} {found:>10.1f} {rows[0][2]:>6} {rows[0][3] // CHARS_PER_TOKEN:>7}")
+        print(f"{name:<26} {first:>9.0f} {start:>8.2f} {found:>10.1f} {rows[0][2]:>6} {rows[0][3] // CHARS_PER_TOKEN:>7}")
 
 
 if __name__ == "__main__":

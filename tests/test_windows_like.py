@@ -16,7 +16,7 @@ PATIENCE = 120
 # What other packages need of this platform is loaded first: only Lamina must do without.
 HIDE = """
 import asyncio, importlib, json, os, pkgutil, socket, sqlite3, subprocess, sys, tempfile, threading
-import click, mcp.server, msgspec, prompt_toolkit.shortcuts, rich.console, rich.table, uvicorn, yaml
+import click, h11, msgspec, prompt_toolkit.shortcuts, rich.console, rich.table, uvicorn, yaml
 sys.modules["fcntl"] = None
 sys.modules["pwd"] = sys.modules["grp"] = sys.modules["termios"] = sys.modules["resource"] = None
 for name in ("O_NOFOLLOW", "O_DIRECTORY", "O_CLOEXEC", "O_NONBLOCK", "O_NOCTTY", "geteuid", "getuid", "fchmod", "uname", "pread"):
@@ -31,7 +31,7 @@ if hasattr(socket, "AF_UNIX"):
 """
 
 IMPORT = (
-    "import mcp.server.stdio, uvicorn\n"
+    "import uvicorn\n"
     + HIDE
     + """
 import lamina

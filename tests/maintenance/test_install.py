@@ -115,7 +115,7 @@ def test_what_is_written_is_what_the_agents_read(home: Path) -> None:
     hooks = json.loads((plugin / "hooks/hooks.json").read_text())["hooks"]
     assert hooks.keys() == {"SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "Stop", "SessionEnd"}
     every = [hook for groups in hooks.values() for group in groups for hook in group["hooks"]]
-    assert all(hook["timeout"] for hook in every)
+    assert {hook["timeout"] for hook in every} == {2, 3}
     assert {hook["server"] for hook in every if hook["type"] == "mcp_tool"} == {"plugin:lamina:mem"}
     assert hooks["UserPromptSubmit"][0]["hooks"][0]["input"]["prompt"] == "${prompt}"
     table = tomllib.loads((home / ".codex/config.toml").read_text())["mcp_servers"]["lamina"]
@@ -123,13 +123,65 @@ def test_what_is_written_is_what_the_agents_read(home: Path) -> None:
     assert [table["command"], *table["args"]] == [sys.executable, "-P", "-m", "lamina", "mcp"]
     codex = json.loads((home / ".codex/hooks.json").read_text())["hooks"]
     assert codex["Stop"][0]["hooks"][0]["command"] == "beep"
-    ran = shlex.split(codex["UserPromptSubmit"][0]["hooks"][0]["command"])
-    done = subprocess.run(ran, input=b"{}", capture_output=True, check=True)
+    entry = codex["UserPromptSubmit"][0]["hooks"][0]
+    assert entry["timeout"] == 3
+    done = subprocess.run(["/bin/sh", "-c", entry["command"]], input=b"{}", capture_output=True, check=True)
     assert (done.stdout, done.stderr) == (b"", b"")
     assert "trusted_hash" not in (home / ".codex/config.toml").read_text()
     section = (home / ".codex/AGENTS.md").read_text()
     assert "memory_search" in section
     assert "tool_search" in section  # Codex lists tools of servers by name only
+
+
+def commands(home: Path) -> list[str]:
+    """The commands of all installed hooks."""
+    files = (home / ".claude/skills/lamina/hooks/hooks.json", home / ".codex/hooks.json")
+    groups = [group for file in files for event in json.loads(file.read_text())["hooks"].values() for group in event]
+    return [hook["command"] for group in groups for hook in group["hooks"] if "lamina" in hook.get("command", "")]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no /bin/sh")
+@pytest.mark.spec("U5")
+def test_hooks_are_silent_when_the_environment_is_gone_or_broken(home: Path, tmp_path: Path) -> None:
+    for agent in AGENTS:
+        here("install", agent)
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho no module named lamina >&2\nexit 1\n")
+    broken.chmod(0o755)
+    assert len(commands(home)) == 7
+    for command in commands(home):
+        for program in (str(tmp_path / "gone/bin/python"), str(broken)):
+            line = command.replace(shlex.quote(sys.executable), program)
+            assert line != command
+            done = subprocess.run(["/bin/sh", "-c", line], input=b"{}", capture_output=True, env={"TMPDIR": str(tmp_path)})
+            assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.spec("U5")
+def test_an_older_installation_is_brought_up_to_date(home: Path) -> None:
+    before = tree(home)
+    plugin = home / ".claude/skills/lamina"
+    here("install", "claude-code")
+    here("install", "codex")
+    now = tree(home)
+    words = [sys.executable, "-P", "-m", "lamina", "hook"]
+    old = {"type": "command", "command": words[0], "args": [*words[1:], "SessionEnd"], "timeout": 5}
+    call = {"type": "mcp_tool", "server": "plugin:lamina:mem", "tool": "hook_stop", "input": {}, "timeout": 10}
+    hooks = {"SessionEnd": [{"hooks": [old]}], "Stop": [{"hooks": [call]}]}
+    (plugin / "hooks/hooks.json").write_text(json.dumps({"hooks": hooks}))
+    theirs = {"hooks": [{"type": "command", "command": "beep"}]}
+    ours = {"hooks": [{"type": "command", "command": shlex.join([*words, "Stop", "--agent", "codex"]), "timeout": 10}]}
+    (home / ".codex/hooks.json").write_text(json.dumps({"hooks": {"Stop": [theirs, ours]}}, indent=4))
+    assert [row["state"] for row in json.loads(here("install", "--list", "--json").stdout)] == ["out of date", "out of date"]
+    for agent in AGENTS:
+        here("install", agent)
+    events = json.loads((plugin / "hooks/hooks.json").read_text())["hooks"]
+    assert events.keys() == json.loads(now[".claude/skills/lamina/hooks/hooks.json"] or b"")["hooks"].keys()
+    codex = json.loads((home / ".codex/hooks.json").read_text())["hooks"]
+    assert codex == json.loads(now[".codex/hooks.json"] or b"")["hooks"]
+    for agent in AGENTS:
+        here("uninstall", agent)
+    assert tree(home) == before
 
 
 @pytest.mark.spec("U5")
@@ -515,3 +567,34 @@ def test_taking_an_entry_out_gives_back_the_json_text(old: str) -> None:
     assert read_text(new, "x")["servers"]["lamina"] == entry
     assert with_member(new, "servers", "lamina", entry, "x") == new
     assert without_member(new, "servers", "lamina", "x") == old
+
+
+@pytest.mark.spec("U5")
+def test_doctor_reports_hooks_that_were_skipped_or_slow(home: Path, tmp_path: Path) -> None:
+    def told() -> list[str]:
+        report = json.loads(here("doctor", "--json", cwd=tmp_path).stdout)
+        return [found["problem"] for found in report["findings"] if found["kind"] == "plugin-hooks"]
+
+    def record(name: str, *hooks: dict[str, Any]) -> None:
+        lines = [json.dumps({"type": "attachment", "attachment": hook}) for hook in hooks]
+        (home / ".claude/projects/-p" / f"{name}.jsonl").write_text("\n".join(['{"broken', '{"hook_x": 1}', "[]", *lines]) + "\n")
+
+    here("install", "claude-code")
+    (home / ".claude/projects/-p").mkdir(parents=True)
+    command = "/usr/bin/python3 -P -m lamina hook SessionStart"
+    skipped = {"type": "hook_non_blocking_error", "stderr": "MCP server 'plugin:lamina:mem' not connected"}
+    late = {"type": "hook_cancelled", "hookEvent": "Stop", "timedOut": True, "command": "plugin:lamina:mem/hook_stop"}
+    quick = {"type": "hook_success", "command": command, "durationMs": 200}
+    record(
+        "good", quick, {"type": "hook_cancelled"}, {"type": "hook_non_blocking_error", "stderr": "MCP server 'x' not connected"}
+    )
+    record(
+        "other", {"type": "hook_cancelled", "timedOut": True, "command": "beep"}, {**quick, "command": "x", "durationMs": 9_999}
+    )
+    assert told() == []
+    record("bad", skipped, skipped, late)
+    record("slow", {**quick, "durationMs": 2_500}, {**late, "command": ""})
+    [problem] = told()
+    assert problem == (
+        "2 of the last 4 sessions of Claude Code had trouble with Lamina: 2 hooks skipped, 1 hook slow, 2 hooks timed out."
+    )

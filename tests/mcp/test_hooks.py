@@ -15,7 +15,8 @@ import pytest
 import lamina
 from lamina.layers.l5_extract.review import Reviewed
 from lamina.mcp.hook_input import read_hook_input
-from lamina.mcp.hook_review import review_turn, wants_review
+from lamina.mcp.hook_review import review_turn
+from lamina.mcp.hook_run import wants_review
 from lamina.mcp.hook_tools import answer_hook
 from lamina.mcp.project import ServedProject
 from lamina.memory.store.contract import ChangeReason
@@ -27,8 +28,9 @@ PATIENCE = 60
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project in which Claude Code writes no memories."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path_factory.mktemp("claims")))
     (Path.home() / ".claude").mkdir()
     (Path.home() / ".claude" / "settings.json").write_text('{"autoMemoryEnabled": false}')
     directory = tmp_path / "project"
@@ -114,6 +116,18 @@ def test_recalled_memories_stay_below_the_limit_for_hooks(project: Path, transcr
 def test_one_word_a_subagent_and_no_prompt_bring_nothing(project: Path, transcript: Path, fields: dict[str, Any]) -> None:
     remember(project, "redis", "Redis was dropped in favour of SQLite", "One file is enough for us.")
     assert ask(project, "hook_prompt", common(transcript, project, "UserPromptSubmit", **fields)) == {}
+
+
+@pytest.mark.spec("U5")
+def test_the_command_brings_the_memory_only_if_the_server_was_not_asked(project: Path, transcript: Path) -> None:
+    remember(project, "redis", "Redis was dropped in favour of SQLite", "One file is enough for us.")
+    given = common(transcript, project, "UserPromptSubmit", prompt="Why did we drop Redis?")
+    client = str(os.getppid())
+    assert "One file is enough" in context(hook("UserPromptSubmit", given, LAMINA_HOOK_CLIENT=client))
+    assert ask(project, "hook_prompt", given) == {}, "the command has answered it"
+    assert "One file is enough" in ask(project, "hook_prompt", given)["additionalContext"]
+    assert hook("UserPromptSubmit", given, LAMINA_HOOK_CLIENT=client) == ""
+    assert "One file is enough" in context(hook("UserPromptSubmit", given)), "Codex has no server that answers hooks"
 
 
 # PostToolUse
@@ -277,7 +291,7 @@ def test_a_prompt_that_asks_and_states_gets_a_memory_and_becomes_one(project: Pa
 
 
 @pytest.mark.spec("U5", "X2")
-@pytest.mark.parametrize("why", ["auto memory", "no user", "read-only", "off", "subagent", "wrote"])
+@pytest.mark.parametrize("why", ["auto memory", "no user", "claude -p", "read-only", "off", "subagent", "wrote"])
 def test_no_turn_is_reviewed_that_must_not_be(project: Path, transcript: Path, monkeypatch: pytest.MonkeyPatch, why: str) -> None:
     talked(transcript, "I prefer short commit messages from now on.", "Fine.")
     more = {}
@@ -286,6 +300,8 @@ def test_no_turn_is_reviewed_that_must_not_be(project: Path, transcript: Path, m
             monkeypatch.setenv("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "0")
         case "no user":
             monkeypatch.setenv("CLAUDE_CODE_SESSION_ATTENDED", "0")
+        case "claude -p":
+            monkeypatch.setenv("CLAUDE_CODE_ENTRYPOINT", "sdk-cli")
         case "read-only":
             monkeypatch.setenv("LAMINA_MEMORY_MODE", "read-only")
         case "off":
@@ -427,7 +443,7 @@ def test_a_session_of_claude_code_ends_with_its_memory_repaired(project: Path, t
 
 
 @pytest.mark.spec("U5")
-@pytest.mark.parametrize("event", ["SessionStart", "PreCompact", "Stop", "SubagentStop", "SessionEnd", "NoSuchEvent"])
+@pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit", "PreCompact", "Stop", "SessionEnd", "NoSuchEvent"])
 def test_any_input_passes_through_a_command(project: Path, event: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from lamina.mcp import hook_run
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -49,7 +52,7 @@ def test_claude_code_loads_the_plugin_with_its_hooks_and_its_server(project: Pat
         assert claude(project, server, "-p", "Why did we drop Redis?") == "done"
         first, second, third = (request.body["messages"] for request in server.requests)
     assert "<memory-index>" in json.dumps(first)  # SessionStart
-    assert "One file is enough." in json.dumps(first)  # UserPromptSubmit
+    assert json.dumps(first).count("One file is enough.") == 1  # UserPromptSubmit
     assert "This result has 43,893 bytes" in json.dumps(second[-1])  # PostToolUse
     assert "One file is enough." in json.dumps(third[-1])  # the server's own tool
     assert "hook_prompt" not in json.dumps(third)  # unlisted, so it takes no room
@@ -76,20 +79,79 @@ def test_claude_code_keeps_statements_in_memory_and_in_a_summary(project: Path) 
 
 
 @pytest.mark.exhaustive
+@pytest.mark.spec("U5", "X2")
+def test_claude_code_without_a_user_extracts_nothing(project: Path) -> None:
+    with MessagesServer() as server:
+        server.reply(text="Fine.")
+        claude(project, server, "-p", "I prefer short commit messages from now on.")
+    with lamina.Memory.open(project) as memory:
+        assert [topic.name for topic in memory.topics()] == ["redis"]
+
+
+@pytest.mark.exhaustive
 @pytest.mark.spec("U5")
-def test_a_plugin_directory_works_too_and_a_dead_server_costs_only_its_help(project: Path, tmp_path: Path) -> None:
+def test_a_plugin_directory_works_too(project: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(Path.home() / ".claude" / "skills" / "lamina", copy)
     here("uninstall", "claude-code")
-    dead = json.dumps({"mcpServers": {"mem": {"command": "/bin/false", "args": []}}})
-    for alive in (True, False):
-        if not alive:
-            (copy / ".mcp.json").write_text(dead)
-        with MessagesServer() as server:
-            server.reply(tool_use=("Bash", {"command": "seq 1 9000", "description": "count"}))
-            server.reply(text="done")
-            assert claude(project, server, "-p", "Why did we drop Redis?", "--plugin-dir", str(copy)) == "done"
-            first, second = (json.dumps(request.body["messages"]) for request in server.requests)
-        assert "<memory-index>" in first
-        assert ("One file is enough." in first) is alive
-        assert ("This result has 43,893 bytes" in second) is alive
+    first, second = session(project, "--plugin-dir", str(copy))
+    assert "<memory-index>" in first
+    assert first.count("One file is enough.") == 1
+    assert "This result has 43,893 bytes" in second
+
+
+def session(project: Path, *arguments: str, command: str = "seq 1 9000") -> list[str]:
+    """Run a session of one prompt and one command, and return the messages of its requests."""
+    with MessagesServer() as server:
+        server.reply(tool_use=("Bash", {"command": command, "description": "count"}))
+        server.reply(text="done")
+        assert claude(project, server, "-p", "Why did we drop Redis?", *arguments) == "done"
+        return [json.dumps(request.body["messages"]) for request in server.requests]
+
+
+# What the server's process does before it starts. A stopped process is not continued.
+FAULTS = {
+    "dead": "exit 1",
+    "stopped": "kill -STOP $$",
+    "garbage": "yes garbage | head -c 100000",
+    "garbage alone": "yes garbage | head -c 100000; exec cat > /dev/null",
+    "late": "sleep 3",
+}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.spec("U5")
+@pytest.mark.parametrize("fault", [*FAULTS, "stopped halfway", "killed halfway"])
+def test_whatever_the_server_does_the_session_goes_on_and_the_first_prompt_has_its_memory_once(
+    project: Path, tmp_path: Path, fault: str
+) -> None:
+    servers, process = Path.home() / ".claude/skills/lamina/.mcp.json", tmp_path / "process"
+    entry = json.loads(servers.read_text())["mcpServers"]["mem"]
+    start = shlex.join([entry["command"], *entry["args"]])
+    line = f"echo $$ > {process}; {FAULTS.get(fault, ':')}; exec {start}"
+    servers.write_text(json.dumps({"mcpServers": {"mem": {"command": "/bin/sh", "args": ["-c", line]}}}))
+    signal = {"stopped halfway": "STOP", "killed halfway": "KILL"}.get(fault, "0")
+    first, second = session(project, command=f"kill -{signal} $(cat {process}); seq 1 9000")
+    assert first.count("One file is enough.") == 1
+    assert "9000" in second or "This result has" in second
+    with suppress(ProcessLookupError):  # Claude Code ends the server, as a rule
+        os.kill(int(process.read_text()), 9)
+    told = json.loads(here("doctor", "--json", cwd=project).stdout)["findings"]
+    kinds = {found["kind"] for found in told}
+    assert "plugin-hooks" in kinds or fault in ("garbage", "late", "killed halfway")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.spec("U5")
+def test_two_sessions_at_once_have_their_memory_once_each(project: Path) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        for first, _ in pool.map(lambda _: session(project), range(2)):
+            assert first.count("One file is enough.") == 1
+
+
+@pytest.mark.exhaustive
+@pytest.mark.spec("U5")
+def test_a_home_that_cannot_be_used_costs_only_memory(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMINA_HOME", "/dev/full")
+    first, _ = session(project)
+    assert "One file is enough." not in first

@@ -71,6 +71,10 @@ def test_a_client_saves_finds_changes_and_removes_a_memory(project: Path) -> Non
         assert topic is not None
         assert topic.fields["origin"] == "mcp over MCP"
         assert [resource.uri for resource in (await client.list_resources()).resources] == ["lamina://memory/deploy-day"]
+        assert (await client.list_resources()).next_cursor == "sessions"
+        assert (await client.list_resources(cursor="sessions")).resources == []
+        assert len((await client.list_resource_templates()).resource_templates) == 2
+        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["recall", "wrap_up"]
         [read] = (await client.read_resource("lamina://memory/deploy-day")).contents
         assert "Fridays" in getattr(read, "text", "")
         [asked] = (await client.get_prompt("recall", {"subject": "deploys"})).messages
@@ -115,8 +119,8 @@ def test_bad_input_gets_one_sentence_and_the_server_goes_on(project: Path) -> No
     talk(project, run)
 
 
-WRONG = {"string": 7, "integer": "many", "array": "no list"}
-RIGHT = {"string": "text", "integer": 1, "array": list[Any]()}
+WRONG = {"string": 7, "integer": "many"}
+RIGHT = {"string": "text", "integer": 1}
 
 
 @pytest.mark.exhaustive
@@ -167,6 +171,10 @@ def test_past_sessions_of_the_project_are_searched_and_read_without_secrets(proj
         whole = await call(client, "session_read", session_id=name[:8])
         assert "Why did we drop redis?" in whole
         assert key not in whole
+        listed = [resource.uri for resource in (await client.list_resources(cursor="sessions")).resources]
+        assert f"lamina://session/{name}" in listed
+        [text] = (await client.read_resource(f"lamina://session/{name}")).contents
+        assert key not in getattr(text, "text", key)
         assert "tokens" in await call(client, "context_report", session_id=name)
         assert "tokens" in await call(client, "context_report")
         assert (await call(client, "session_read", session_id="0000")).startswith(

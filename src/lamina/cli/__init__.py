@@ -12,22 +12,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def _plain_hook(argv: list[str]) -> Callable[[], None] | None:
-    """Return the call for a plain `lamina hook EVENT`. A coding agent waits for it, so the command line is not loaded."""
+# Commands that coding agents start and wait for: with usual arguments, the command line is not loaded.
+_PLAIN = {"hook": ".mcp.hook_run", "mcp": ".mcp.stdio"}
+
+
+def _plain_call(argv: list[str]) -> Callable[[], None] | None:
+    """Return the call for a command as a coding agent starts it, or None if a parser has to look at its arguments."""
     from importlib import import_module
 
-    module = import_module(".mcp.hook_run", "lamina")
-    found = module.fast_arguments(argv)
-    return None if found is None else lambda: module.run_hook(*found)
+    module = _PLAIN.get(argv[0]) if argv else None
+    call: Callable[[], None] | None = import_module(module, "lamina").plain_call(argv) if module else None
+    return call
 
 
 def run() -> None:
     """Entry point of the console script. Ctrl-C during the imports ends it like at any other time."""
     import sys
 
-    if sys.argv[1:2] == ["hook"] and (hook := _plain_hook(sys.argv[1:])):
-        hook()
     try:
+        if call := _plain_call(sys.argv[1:]):
+            call()
         from .interrupts import protect_imports
 
         protect_imports()

@@ -1,11 +1,13 @@
 """`lamina mcp`: serve memory and past sessions to other agents over the Model Context Protocol.
 
-It is here and not in cli/, because the surfaces do not import each other; the command line finds it by its name.
+It is here and not in cli/, because the surfaces do not import each other; the command line finds it by its name. Agents that start it
+without options reach stdio.py without a parser.
 """
 
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -30,25 +32,16 @@ from ..core.errors import MissingExtra
 @click.option(
     "--hooks", "agent", type=click.Choice(("claude-code",)), help="Also answer the hooks of this agent; its plugin sets this."
 )
-def mcp_command(
-    http: bool,
-    port: int,
-    token: str | None,
-    cwd: Path,
-    agent: Literal["claude-code"] | None,
-) -> None:
+def mcp_command(http: bool, port: int, token: str | None, cwd: Path, agent: Literal["claude-code"] | None) -> None:
     """Serve memory and past sessions to other agents over the Model Context Protocol."""
-    try:
-        import mcp.server  # noqa: F401
-    except ModuleNotFoundError as error:
-        if error.name != "mcp":
-            raise
-        raise MissingExtra("mcp", "mcp") from None
     if http:
+        for name in ("starlette", "uvicorn"):
+            if find_spec(name) is None:
+                raise MissingExtra(name, "mcp")
         from .http import serve_http
 
         serve_http(cwd, port=port, token=token, tell=lambda line: click.echo(line, err=True))
     else:
-        from .server import serve_stdio
+        from .stdio import serve_stdio
 
-        serve_stdio(cwd, agent=agent)
+        serve_stdio(str(cwd), agent=agent)

@@ -30,44 +30,21 @@ from ..layers.l5_extract.trigger import EXTRACTION
 from ..layers.l5_extract.writer import ReviewWriter
 from ..memory.recall.plan import user_words
 from ..memory.store.contract import ChangeReason
-from ..memory.store.modes import plan_write
 from ..memory.store.scopes import project_root
 from ..memory.tool_writes import RequestedWrite, WriteOutcome, find_memory_file, write_memory_file
 from ..providers import Provider
 from ..providers.models import small_model
 from ..session.provider import offline, open_chosen_provider
-from ..sources.codex import is_unattended
 from ..sources.sessions import read
 from ..tools.tool import FileChange
 from .hook_input import HookInput
 from .project import ServedProject
 
-# A larger transcript takes longer to read than its last turn is worth.
-MOST_TRANSCRIPT = 200 << 20
 # How much of the conversation a model is shown: the last turn and what led to it.
 MOST_SHOWN = 24_000
 MOST_SECONDS = 120.0
 # Tools of this server that write memory: a turn that used one needs no review.
 _WROTE = ("memory_save", "memory_update")
-# Set by Claude Code for a session without a user in front of it.
-UNATTENDED = ("CLAUDE_CODE_SESSION_ATTENDED", "0")
-
-
-def wants_review(project: ServedProject, given: HookInput) -> bool:
-    """Return whether the turn that ended may be reviewed."""
-    settings, path = project.settings, given.transcript
-    if not (settings.memory and settings.extraction) or settings.remote or given.agent_id:
-        return False
-    if plan_write(settings.memory_mode["private"], EXTRACTION) == "refuse" or project.agent_memory() is not None:
-        return False
-    if path is None or not path.is_file() or path.stat().st_size > MOST_TRANSCRIPT:
-        return False
-    return settings.extraction_non_interactive or not _unattended(project, path)
-
-
-def _unattended(project: ServedProject, path: Path) -> bool:
-    """Whether no user is in front of the session: `claude -p` or `codex exec`."""
-    return os.environ.get(UNATTENDED[0]) == UNATTENDED[1] or (project.agent == "codex" and is_unattended(path))
 
 
 def review_turn(project: ServedProject, given: HookInput) -> ReviewResult | None:

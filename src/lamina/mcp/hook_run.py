@@ -9,20 +9,26 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from ..disk.prompt_claim import CLIENT, claim_for_command
 
 if TYPE_CHECKING:
     from .hook_input import HookInput
     from .project import HookAgent, ServedProject
 
-EVENTS = ("SessionStart", "UserPromptSubmit", "PreCompact", "Stop", "SubagentStop", "SessionEnd")
+EVENTS = ("SessionStart", "UserPromptSubmit", "PreCompact", "Stop", "SessionEnd")
 # The work of child processes.
 REVIEW, MEND = "review", "mend"
 CODEX = "codex"
 # A larger input is not read: hooks of these events get a few hundred bytes.
 MOST_INPUT = 16 << 20
+# A larger transcript takes longer to read than its last turn is worth.
+MOST_TRANSCRIPT = 200 << 20
+# Set by Claude Code for a session without a user in front of it: the first for its commands, the second for `claude -p` everywhere.
+UNATTENDED = {"CLAUDE_CODE_SESSION_ATTENDED": "0", "CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}
 # Set to any value, it turns off every hook of Lamina.
 SWITCH = "LAMINA_DISABLE_HOOKS"
 
@@ -68,28 +74,57 @@ def _context(event: str, project: ServedProject, given: HookInput, most: int) ->
         from .hook_session import session_start
 
         return session_start(project, given, most)
+    client = os.environ.get(CLIENT, "")
+    if client.isdecimal() and not claim_for_command(int(client), given.prompt):
+        return None
     from .hook_recall import recall_for_prompt
 
     return recall_for_prompt(project, given, most)
 
 
 def _act(event: str, agent: HookAgent, project: ServedProject, given: HookInput, data: bytes) -> None:
-    """Do the work of an event that has no answer. A SubagentStop needs none: the session's own Stop covers the turn, and Claude Code fires
-    it for compactions too."""
+    """Do the work of an event that has no answer."""
     if event == "SessionEnd":
         if project.agent_memory() is not None:
             start_child(MEND, agent, data)
     elif event == "Stop":
-        start_child(REVIEW, agent, data)
+        if wants_review(project, given):
+            start_child(REVIEW, agent, data)
     elif event == MEND:
         from .hook_session import mend_memory
 
         mend_memory(project)
-    elif event == REVIEW:
-        from .hook_review import review_turn, wants_review
+    elif event == REVIEW and wants_review(project, given):
+        from .hook_review import review_turn
 
-        if wants_review(project, given):
-            review_turn(project, given)
+        review_turn(project, given)
+
+
+def reviews_turns(project: ServedProject) -> bool:
+    """Return whether turns of this session may be reviewed for memories. It loads little: most sessions need no review."""
+    settings = project.settings
+    alone = any(os.environ.get(name) == value for name, value in UNATTENDED.items())
+    if not (settings.memory and settings.extraction) or (alone and not settings.extraction_non_interactive):
+        return False
+    writable = settings.memory_mode["private"] not in ("off", "read-only")
+    return writable and not settings.remote and project.agent_memory() is None
+
+
+def wants_review(project: ServedProject, given: HookInput) -> bool:
+    """Return whether the turn that ended may be reviewed."""
+    path = given.transcript
+    if path is None or given.agent_id or not reviews_turns(project):
+        return False
+    if not path.is_file() or path.stat().st_size > MOST_TRANSCRIPT:
+        return False
+    return project.agent != "codex" or project.settings.extraction_non_interactive or not _is_exec(path)
+
+
+def _is_exec(path: Path) -> bool:
+    """Whether the last turn of a Codex session was asked for by `codex exec`, without a user in front of it."""
+    from ..sources.codex import is_unattended
+
+    return is_unattended(path)
 
 
 def start_child(work: str, agent: str, data: bytes) -> None:
@@ -111,10 +146,9 @@ def start_child(work: str, agent: str, data: bytes) -> None:
     threading.Thread(target=process.wait, daemon=True).start()
 
 
-def fast_arguments(argv: Sequence[str]) -> tuple[str, HookAgent] | None:
-    """Return event and agent of a plain `hook EVENT [--agent AGENT]`, which needs no parser: loading one would double the time."""
-    if argv[:1] != ["hook"] or len(argv) not in (2, 4) or argv[1].startswith("-"):
+def plain_call(argv: Sequence[str]) -> Callable[[], None] | None:
+    """Return the call for a plain `hook EVENT [--agent AGENT]`, which needs no parser: loading one would double the time."""
+    event, options = argv[1] if len(argv) > 1 else "-", list(argv[2:])
+    if event.startswith("-") or options not in ([], ["--agent", "claude-code"], ["--agent", CODEX]):
         return None
-    if len(argv) == 2:
-        return argv[1], "claude-code"
-    return (argv[1], "codex" if argv[3] == CODEX else "claude-code") if argv[2] == "--agent" else None
+    return lambda: run_hook(event, "codex" if CODEX in options else "claude-code")

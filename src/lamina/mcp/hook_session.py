@@ -10,6 +10,7 @@ from pathlib import Path
 from ..core.fence import escape, fence
 from ..core.prompt_files import prompt_sections
 from ..core.wording import counted
+from ..memory.store.modes import INBOX
 from .hook_input import HookInput
 from .project import ServedProject
 
@@ -31,10 +32,13 @@ def session_start(project: ServedProject, given: HookInput, most: int) -> str | 
     place = project.locate_memory(settings)
     if place is None or not place.path.is_dir():
         return None
+    sends_index = settings.index_in_prompt and project.agent_memory() is None
+    if not sends_index and not any(scope is not None and (scope / INBOX).is_dir() for scope in (place.path, place.team)):
+        return None  # as a rule, when Claude Code writes the memories: opening them would take most of the time
     texts = prompt_sections(__file__, "hooks")
     with project.open_memory() as memory:
         waiting = len(memory.waiting())
-        indexes = memory.indexes() if settings.index_in_prompt and project.agent_memory() is None else []
+        indexes = memory.indexes() if sends_index else []
     parts = [texts["inbox"].format(changes=counted(waiting, "memory change"))] if waiting else []
     index = "\n".join(index.text for index in indexes)
     if index:

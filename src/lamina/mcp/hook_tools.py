@@ -15,8 +15,9 @@ from typing import Any
 
 import msgspec
 
+from ..disk.prompt_claim import claim_for_server
 from .hook_input import MOST_CHARS, HookInput, hook_answer, read_hook_input
-from .hook_run import REVIEW, SWITCH, start_child
+from .hook_run import REVIEW, SWITCH, reviews_turns, start_child, wants_review
 from .project import ServedProject
 
 NOTHING = "{}"
@@ -24,9 +25,10 @@ PROMPT, RESULT, STOP = "hook_prompt", "hook_result", "hook_stop"
 HOOK_TOOLS = (PROMPT, RESULT, STOP)
 
 
-# What the first prompt and the first result need, and what the end of the first turn needs.
-AT_START = ("lamina.mcp.hook_recall", "lamina.mcp.hook_results")
-AFTER_PROMPT = ("lamina.mcp.hook_review", "lamina.layers.l5_extract.offline")
+# What the first prompt needs, what the first tool result needs, and what the end of a turn needs.
+AT_START = ("lamina.mcp.hook_recall",)
+FOR_RESULTS = ("lamina.mcp.hook_results",)
+FOR_REVIEW = ("lamina.mcp.hook_review", "lamina.layers.l5_extract.offline")
 
 
 def load_ahead(modules: tuple[str, ...]) -> None:
@@ -53,10 +55,12 @@ def answer_hook(project: ServedProject, tool: str, arguments: Mapping[str, Any])
 
 
 def _prompt(project: ServedProject, given: HookInput) -> str:
+    if not claim_for_server(os.getppid(), given.prompt):
+        return NOTHING
     from .hook_recall import recall_for_prompt
 
     text = recall_for_prompt(project, given, MOST_CHARS)
-    load_ahead(AFTER_PROMPT)
+    load_ahead((*FOR_RESULTS, *(FOR_REVIEW if reviews_turns(project) else ())))
     return hook_answer("UserPromptSubmit", additionalContext=text) if text else NOTHING
 
 
@@ -69,9 +73,9 @@ def _result(project: ServedProject, given: HookInput) -> str:
 
 def _stop(project: ServedProject, given: HookInput, arguments: Mapping[str, Any]) -> str:
     """Review the turn: at once by rules, in a child process by a model."""
-    from .hook_review import review_turn, side_provider, wants_review
-
     if wants_review(project, given):
+        from .hook_review import review_turn, side_provider
+
         if side_provider(project.settings).name == "offline":
             review_turn(project, given)
         else:

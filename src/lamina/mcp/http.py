@@ -1,26 +1,35 @@
 """The server over HTTP, on loopback only, for clients that cannot start a process.
 
-Three checks come before the SDK: the Host must be this machine (a page of another site that resolves its name to 127.0.0.1 is refused),
-a foreign Origin is refused, and the token must be given as a bearer. The SDK refuses bodies over 4 MiB.
+Three checks come first: the Host must be this machine (a page of another site that resolves its name to 127.0.0.1 is refused), a foreign
+Origin is refused, and the token must be given as a bearer. Each request gets one JSON document as its answer. The server keeps nothing
+between requests: the id of a session is the name of its client, so a session that nobody ends costs nothing.
 """
 
 from __future__ import annotations
 
 import hmac
+import json
 import secrets
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote, unquote
 
-import uvicorn
-from starlette.responses import PlainTextResponse
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..disk import loopback
 from .project import ServedProject
-from .server import LaminaServer
+from .server import INVALID_REQUEST, PARSE_ERROR, VERSIONS, ConnectedClient, LaminaServer, Wire, encode, error_reply
 
 PATH = "/mcp"
 DEFAULT_PORT = 7_411
+# A tool takes at most 256 KiB of text.
+MOST_BYTES = 4 << 20
+SESSION = "Mcp-Session-Id"
 
 
 class LoopbackOnly:
@@ -49,16 +58,57 @@ class LoopbackOnly:
 
 
 def application(project: ServedProject, token: str) -> ASGIApp:
-    server = LaminaServer(project).build()
-    return LoopbackOnly(server.streamable_http_app(streamable_http_path=PATH, host="127.0.0.1"), token)
+    server = LaminaServer(lambda: project)
+
+    async def answer(request: Request) -> Response:
+        if request.method == "DELETE":  # the end of a session
+            return Response(status_code=204)
+        version = request.headers.get("mcp-protocol-version", VERSIONS[-1])
+        if version not in VERSIONS:
+            sentence = f"Unsupported protocol version {version[:40]!r}. Supported: {', '.join(VERSIONS)}."
+            return _document(error_reply(None, INVALID_REQUEST, sentence), 400)
+        body = await _body(request)
+        if body is None:
+            return PlainTextResponse(f"A message has at most {MOST_BYTES >> 20} MiB.", 413)
+        try:
+            message = json.loads(body)
+        except (ValueError, RecursionError):
+            return _document(error_reply(None, PARSE_ERROR, "The body is not JSON in UTF-8."), 400)
+        client = ConnectedClient(unquote(request.headers.get(SESSION, "")))
+        reply = await run_in_threadpool(server.answer, message, client)
+        if reply is None:
+            return Response(status_code=202)
+        begins = isinstance(message, dict) and message.get("method") == "initialize"
+        return _document(reply, headers={SESSION: quote(client.name or "client", safe="")} if begins else None)
+
+    return LoopbackOnly(Starlette(routes=[Route(PATH, answer, methods=["POST", "DELETE"])]), token)
+
+
+def _document(reply: Wire, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(encode(reply), status, headers, "application/json")
+
+
+async def _body(request: Request) -> bytes | None:
+    """Return the body, or None if it is too large."""
+    data = bytearray()
+    try:
+        async for chunk in request.stream():
+            data += chunk
+            if len(data) > MOST_BYTES:
+                return None
+    except ClientDisconnect:
+        return b""
+    return bytes(data)
 
 
 def serve_http(cwd: Path, *, port: int, token: str | None, tell: Callable[[str], None]) -> None:
     """Serve on 127.0.0.1 until interrupted. `tell` gets the address and, if it was made here, the token."""
+    import uvicorn
+
     secret = token or secrets.token_urlsafe(32)
     listener = loopback.listen(port)
     tell(f"http://127.0.0.1:{listener.getsockname()[1]}{PATH}")
     if token is None:
         tell(f"Authorization: Bearer {secret}")
-    config = uvicorn.Config(application(ServedProject(cwd), secret), log_level="warning", lifespan="on")
+    config = loopback.http_config(application(ServedProject(cwd), secret), lifespan="off")
     uvicorn.Server(config).run(sockets=[listener])

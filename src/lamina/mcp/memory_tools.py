@@ -1,7 +1,7 @@
 """The memory tools of the server: search, read, save, update, remove and list.
 
 Each call opens the memory, does one thing and closes it. Memories are shown between fences, since their text is data. The journal
-names the client as the author of a change. Bad input is an error result with one sentence that names the field.
+names the client as the author of a change. An error is one sentence that names the field. tool_table.py describes the tools to clients.
 """
 
 from __future__ import annotations
@@ -11,54 +11,24 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.blocks import Wire
-from ..core.errors import InputError, LaminaError
+from ..core.errors import InputError
 from ..core.fence import escape, fence
-from ..core.prompt_files import prompt_sections
 from ..core.wording import counted
 from ..memory.memory import Memory
 from ..memory.recall.library import ScopeName
 from ..memory.recall.render import age_text, cut_text, readable_text
 from ..memory.store.contract import ChangeReason, Proposed, Saved
-from ..memory.store.draft import MOST_BYTES
 from ..memory.store.modes import client_origin
 from ..memory.store.scopes import TEAM
 from ..memory.store.topic import Topic, evidence_of, restore_command
-from ..tools.tool import Builtin, Context, ToolOutput, failure
 from .project import ServedProject
 
 TEAM_PREFIX = f"{TEAM}/"
-TYPES = ("user", "feedback", "project", "reference")
 # How much of each memory a search shows: a memory is a paragraph or two, and `memory_read` shows the rest.
 MOST_LINES = 40
 MOST_SHOWN = 2_000
 # A client's name comes from the client and is written to the journal.
 LONGEST_NAME = 60
-
-_NAME: Wire = {"type": "string", "minLength": 1, "maxLength": 200}
-_TYPE: Wire = {"type": "string", "enum": list(TYPES)}
-_DESCRIPTION: Wire = {"type": "string", "minLength": 1, "maxLength": 2_000, "description": "One line, by which it is found"}
-_BODY: Wire = {"type": "string", "minLength": 1, "maxLength": MOST_BYTES}
-QUERY: Wire = {"type": "string", "minLength": 1, "maxLength": 10_000}
-K: Wire = {"type": "integer", "minimum": 1, "maximum": 50}
-
-
-def description_of(name: str) -> str:
-    return prompt_sections(__file__, "tools")[name]
-
-
-def make_tool(name: str, properties: Wire, required: tuple[str, ...], act: Callable[[Wire], str], *, read_only: bool) -> Builtin:
-    """Return a tool whose errors become one sentence for the model."""
-
-    def run(given: Wire, _: Context) -> ToolOutput:
-        try:
-            return ToolOutput(act(given))
-        except LaminaError as error:
-            return failure(f"{name}: {error}")
-
-    schema: Wire = {"type": "object", "properties": properties}
-    if required:
-        schema["required"] = list(required)
-    return Builtin(name=name, description=description_of(name), schema=schema, read_only=read_only, act=run)
 
 
 class MemoryTools:
@@ -68,16 +38,16 @@ class MemoryTools:
         self._project = project
         self._client = printable_name(client)
 
-    def tools(self) -> tuple[Builtin, ...]:
-        fields = {"type": _TYPE, "description": _DESCRIPTION, "body": _BODY}
-        return (
-            make_tool("memory_search", {"query": QUERY, "k": K}, ("query",), self.search, read_only=True),
-            make_tool("memory_read", {"name": _NAME}, ("name",), self.read, read_only=True),
-            make_tool("memory_save", {"name": _NAME, **fields}, ("name", *fields), self._save, read_only=False),
-            make_tool("memory_update", {"name": _NAME, **fields}, ("name",), self._update, read_only=False),
-            make_tool("memory_remove", {"name": _NAME}, ("name",), self._remove, read_only=False),
-            make_tool("memory_list", {"type": _TYPE, "k": K}, (), self._list, read_only=True),
-        )
+    def functions(self) -> dict[str, Callable[[Wire], str]]:
+        """Return the functions of the tools by name. They get arguments that fit the table of tools."""
+        return {
+            "memory_search": self.search,
+            "memory_read": self.read,
+            "memory_save": self._save,
+            "memory_update": self._update,
+            "memory_remove": self._remove,
+            "memory_list": self._list,
+        }
 
     def search(self, given: Wire) -> str:
         with self._project.open_memory() as memory:

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from ..core.errors import UsageError
 from ..core.settings import Settings
 from ..disk.settings_files import lamina_home, user_home
-from ..memory.store.scopes import MemoryLocation, locate_memory
+from ..memory.store.scopes import MemoryLocation, locate_memory, project_root
 
 if TYPE_CHECKING:  # a hook that opens no memory loads none of it
     from ..memory.memory import Memory
+    from ..memory.store.topic_files import TopicHeader
 
 # More than an agent saves in a minute of work; a loop that saves is stopped here.
 MOST_CHANGES = 60
@@ -84,6 +85,17 @@ class ServedProject:
         if home is None:
             return None
         return locate_memory(cwd=self.cwd, home=home, settings=settings, user_home=user_home(os.environ) or home)
+
+    def list_memories(self) -> list[TopicHeader]:
+        """Return all memories without their texts, newest first. Nothing is created, and no store is opened: clients ask at their start."""
+        from ..memory.recall.library import MemoryLibrary
+
+        settings = self.settings
+        place = self.locate_memory(settings) if settings.memory else None
+        if place is None or not place.path.is_dir():
+            return []
+        with MemoryLibrary.open(place, settings=settings, project=project_root(self.cwd)) as memory:
+            return memory.headers()
 
     def count_change(self) -> None:
         """Count a change of memory. Raises UsageError if there were too many in the last minute."""

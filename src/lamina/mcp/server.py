@@ -1,191 +1,277 @@
-"""The server itself: tools, resources and prompts of one project on the official SDK, over stdio or as an ASGI application.
+"""The server itself: a JSON-RPC message of the Model Context Protocol in, its reply out. stdio.py and http.py carry the messages.
 
-Importing the SDK takes most of a second, and a client waits for the start, so nothing else is loaded before the first call: sessions
-and the ranker come with their tools. Calls run in threads; each opens what it needs and closes it. Results are text without structured
-content, because clients show a model only the structured half if there is one.
+A client waits for the first answers, so nothing of memory is loaded before the first call. Any message gets a reply or none, never an
+exception: an error of ours becomes the protocol's error with its sentence. Results are text without structured content, because clients
+show a model only the structured half if there is one.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from pathlib import Path
-from threading import Event
-from typing import Any
+from threading import Event, Lock
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
-
-import anyio
-import mcp_types as types
-from anyio import to_thread
-from mcp.server import Server, ServerRequestContext
-from mcp.server.stdio import stdio_server
-from mcp.shared.exceptions import MCPError
 
 from .. import __version__
 from ..core.errors import InputError, LaminaError
 from ..core.prompt_files import prompt_sections
-from ..tools.tool import Builtin, Context
-from .project import HookAgent, ServedProject
+from .tool_table import TOOLS
+
+if TYPE_CHECKING:
+    from .project import ServedProject
+
+# Newest last. A client that asks for another version is offered the newest of these, as the protocol demands.
+VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+PARSE_ERROR, INVALID_REQUEST, UNKNOWN_METHOD, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
+# Methods that open memory or sessions: a transport runs them beside the others.
+SLOW = frozenset({"tools/call", "resources/list", "resources/read", "prompts/get"})
 
 MEMORY_URI = "lamina://memory/"
 SESSION_URI = "lamina://session/"
 # Resources listed of each kind; a search finds the rest.
 MOST_LISTED = 100
+# The cursor of the second page of resources. Clients list resources at their start, and sessions take longer to list than memories.
+SESSIONS_PAGE = "sessions"
+# Characters of a wrong name that an error shows.
+_SHOWN = 100
+
+Wire = dict[str, Any]
+
+
+class Refused(Exception):
+    """A request that is answered with an error of the protocol."""
+
+    def __init__(self, code: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+class ConnectedClient:
+    """A client of the server. `name` is what it calls itself, and is written to the journal with its changes."""
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
 
 
 class LaminaServer:
-    """The tools and resources of one server."""
+    """The tools, resources and prompts of one project. `open_project` is called once, at the first request that needs the project."""
 
-    def __init__(self, project: ServedProject) -> None:
-        self._project = project
+    def __init__(self, open_project: Callable[[], ServedProject], *, answers_hooks: bool = False) -> None:
+        self._open_project = open_project
+        self._answers_hooks = answers_hooks
+        self._opened: ServedProject | None = None
+        self._lock = Lock()
 
-    def build(self) -> Server[Any]:
-        return Server(
-            "lamina",
-            version=__version__,
-            instructions=prompt_sections(__file__, "tools")["instructions"],
-            on_list_tools=self._list_tools,
-            on_call_tool=self._call_tool,
-            on_list_resources=self._list_resources,
-            on_list_resource_templates=self._list_templates,
-            on_read_resource=self._read_resource,
-            on_list_prompts=self._list_prompts,
-            on_get_prompt=self._get_prompt,
-        )
+    @property
+    def project(self) -> ServedProject:
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._open_project()
+            return self._opened
 
-    def tools(self, client: str = "") -> tuple[Builtin, ...]:
-        """Return the tools of a client. Without memory, those that need it are left out."""
-        from .memory_tools import MemoryTools
-        from .session_tools import SessionTools
+    def answer(self, message: object, client: ConnectedClient, abort: Event | None = None) -> Wire | None:
+        """Return the reply to a message. Notifications and replies get None. `abort` is set if the client cancels the request."""
+        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+            return error_reply(None, INVALID_REQUEST, "A message must be one JSON-RPC 2.0 object.")
+        method, request = message.get("method"), message.get("id")
+        if "id" not in message or (method is None and ("result" in message or "error" in message)):
+            return None
+        if isinstance(request, bool) or not isinstance(request, str | int) or not isinstance(method, str):
+            return error_reply(None, INVALID_REQUEST, "A request needs a method, and an id that is a string or an integer.")
+        try:
+            result = self._result(method, message.get("params"), client, abort or Event())
+        except Refused as refusal:
+            return error_reply(request, refusal.code, str(refusal))
+        except LaminaError as error:
+            return error_reply(request, INVALID_PARAMS, str(error))
+        except Exception as error:  # noqa: BLE001  # the server goes on, whatever a request does to it
+            return error_reply(request, INTERNAL_ERROR, f"{method[:_SHOWN]} failed: {type(error).__name__}: {str(error)[:500]}")
+        return {"jsonrpc": "2.0", "id": request, "result": result}
 
-        return (*MemoryTools(self._project, client).tools(), *SessionTools(self._project).tools())
+    def _result(self, method: str, params: object, client: ConnectedClient, abort: Event) -> Wire:
+        given = {} if params is None else params
+        if not isinstance(given, dict):
+            raise Refused(INVALID_PARAMS, "params must be an object.")
+        match method:
+            case "initialize":
+                return self._initialize(given, client)
+            case "ping":
+                return {}
+            case "tools/list":
+                return self._list_tools(given)
+            case "tools/call":
+                return self._call_tool(given, client, abort)
+            case "resources/list":
+                return self._list_resources(given)
+            case "resources/templates/list":
+                return _only_page(given, resourceTemplates=_templates())
+            case "resources/read":
+                uri = _text(given, "uri")
+                return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": self._resource(uri)}]}
+            case "prompts/list":
+                return _only_page(given, prompts=_prompts())
+            case "prompts/get":
+                text = self._prompt(_text(given, "name"), given.get("arguments") or {})
+                return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
+            case _:
+                raise Refused(UNKNOWN_METHOD, f"Unknown method {method[:_SHOWN]!r}.")
 
-    async def _list_tools(self, ctx: ServerRequestContext[Any], _: object) -> types.ListToolsResult:
-        if self._project.agent is not None:
+    def _initialize(self, given: Wire, client: ConnectedClient) -> Wire:
+        told = given.get("clientInfo")
+        client.name = str(told.get("name", "")) if isinstance(told, dict) else ""
+        asked = given.get("protocolVersion")
+        return {
+            "protocolVersion": asked if asked in VERSIONS else VERSIONS[-1],
+            "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
+            "serverInfo": {"name": "lamina", "version": __version__},
+            "instructions": prompt_sections(__file__, "tools")["instructions"],
+        }
+
+    # Tools
+
+    def _list_tools(self, given: Wire) -> Wire:
+        if self._answers_hooks:
             from .hook_tools import AT_START, load_ahead
 
             load_ahead(AT_START)
-        return types.ListToolsResult(tools=[_defined(tool) for tool in self.tools()])
+        tools = [
+            {
+                "name": entry.name,
+                "description": entry.description,
+                "inputSchema": entry.schema,
+                "annotations": {"readOnlyHint": entry.read_only, "destructiveHint": False, "openWorldHint": False},
+            }
+            for entry in TOOLS.values()
+        ]
+        return _only_page(given, tools=tools)
 
-    async def _call_tool(self, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams) -> types.CallToolResult:
-        if self._project.agent is not None and params.name.startswith("hook_"):
+    def _call_tool(self, given: Wire, client: ConnectedClient, abort: Event) -> Wire:
+        name, arguments = _text(given, "name"), given.get("arguments")
+        arguments = {} if arguments is None else arguments
+        if not isinstance(arguments, dict):
+            raise Refused(INVALID_PARAMS, "arguments must be an object.")
+        if self._answers_hooks and name.startswith("hook_"):
             from .hook_tools import HOOK_TOOLS, answer_hook
 
-            if params.name in HOOK_TOOLS:
-                text = await to_thread.run_sync(answer_hook, self._project, params.name, params.arguments or {})
-                return _result(text, is_error=False)
-        tool = next((tool for tool in self.tools(_client(ctx)) if tool.name == params.name), None)
-        if tool is None:
-            return _result(f"Unknown tool {params.name[:100]!r}.", is_error=True)
-        context = Context(cwd=self._project.cwd, abort=Event())
-        output = await to_thread.run_sync(tool.run, params.arguments or {}, context)
-        return _result(str(output.content), is_error=output.is_error)
+            if name in HOOK_TOOLS:
+                return _tool_result(answer_hook(self.project, name, arguments), is_error=False)
+        if name not in TOOLS:
+            return _tool_result(f"Unknown tool {name[:_SHOWN]!r}.", is_error=True)
+        return self._run_tool(name, arguments, client, abort)
 
-    async def _list_resources(self, ctx: ServerRequestContext[Any], _: object) -> types.ListResourcesResult:
-        return types.ListResourcesResult(resources=await _threaded(self._resources))
+    def _run_tool(self, name: str, arguments: Wire, client: ConnectedClient, abort: Event) -> Wire:
+        from ..tools.tool import Builtin, Context, ToolOutput, failure
 
-    def _resources(self) -> list[types.Resource]:
-        from .session_tools import listed_sessions
+        entry = TOOLS[name]
 
-        with self._project.open_memory() as memory:
-            memories = [
-                types.Resource(
-                    uri=f"{MEMORY_URI}{quote(header.name, safe='')}",
-                    name=header.name,
-                    description=header.description,
-                    mime_type="text/plain",
-                )
-                for header in memory.headers()[:MOST_LISTED]
-            ]
-        sessions = [
-            types.Resource(
-                uri=f"{SESSION_URI}{quote(session.id, safe='')}", name=session.title or session.id, mime_type="text/plain"
-            )
-            for session in listed_sessions(self._project)[:MOST_LISTED]
-        ]
-        return [*memories, *sessions]
+        def act(checked: Wire, _: Context) -> ToolOutput:
+            try:
+                return ToolOutput(self._functions(name, client)[name](checked))
+            except LaminaError as error:
+                return failure(f"{name}: {error}")
 
-    async def _list_templates(self, ctx: ServerRequestContext[Any], _: object) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(
-            resource_templates=[
-                types.ResourceTemplate(uri_template=MEMORY_URI + "{name}", name="A memory", mime_type="text/plain"),
-                types.ResourceTemplate(uri_template=SESSION_URI + "{session_id}", name="A past session", mime_type="text/plain"),
-            ]
-        )
+        tool = Builtin(name=name, description=entry.description, schema=entry.schema, read_only=entry.read_only, act=act)
+        output = tool.run(arguments, Context(cwd=self.project.cwd, abort=abort))
+        return _tool_result(str(output.content), is_error=output.is_error)
 
-    async def _read_resource(
-        self, ctx: ServerRequestContext[Any], params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
-        uri = str(params.uri)
-        text = await _threaded(self._resource, uri)
-        return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type="text/plain", text=text)])
+    def _functions(self, name: str, client: ConnectedClient) -> dict[str, Callable[[Wire], str]]:
+        if name.startswith("memory_"):
+            from .memory_tools import MemoryTools
+
+            return MemoryTools(self.project, client.name).functions()
+        from .session_tools import SessionTools
+
+        return SessionTools(self.project).functions()
+
+    # Resources
+
+    def _list_resources(self, given: Wire) -> Wire:
+        cursor = given.get("cursor")
+        if cursor == SESSIONS_PAGE:
+            from .session_tools import listed_sessions
+
+            sessions = listed_sessions(self.project)[:MOST_LISTED]
+            return {"resources": [_resource(SESSION_URI, session.id, session.title or session.id) for session in sessions]}
+        if cursor is not None:
+            raise _unknown_cursor(cursor)
+        headers = self.project.list_memories()[:MOST_LISTED]
+        memories = [_resource(MEMORY_URI, header.name, header.name, description=header.description) for header in headers]
+        return {"resources": memories, "nextCursor": SESSIONS_PAGE}
 
     def _resource(self, uri: str) -> str:
         from .memory_tools import MemoryTools
         from .session_tools import SessionTools
 
         if uri.startswith(MEMORY_URI):
-            return MemoryTools(self._project, "").read({"name": unquote(uri.removeprefix(MEMORY_URI))})
+            return MemoryTools(self.project, "").read({"name": unquote(uri.removeprefix(MEMORY_URI))})
         if uri.startswith(SESSION_URI):
-            return SessionTools(self._project).read({"session_id": unquote(uri.removeprefix(SESSION_URI))})
+            return SessionTools(self.project).read({"session_id": unquote(uri.removeprefix(SESSION_URI))})
         raise InputError("uri", f"unknown resource {uri[:200]!r}", f"use {MEMORY_URI}NAME or {SESSION_URI}ID")
 
-    async def _list_prompts(self, ctx: ServerRequestContext[Any], _: object) -> types.ListPromptsResult:
-        about = types.PromptArgument(name="subject", description="What to look for", required=True)
-        return types.ListPromptsResult(
-            prompts=[
-                types.Prompt(name="recall", description="What do you remember about …?", arguments=[about]),
-                types.Prompt(name="wrap_up", description="Save what matters from this session."),
-            ]
-        )
+    # Prompts
 
-    async def _get_prompt(self, ctx: ServerRequestContext[Any], params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        text = await _threaded(self._prompt, params.name, params.arguments or {})
-        message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
-        return types.GetPromptResult(messages=[message])
-
-    def _prompt(self, name: str, given: dict[str, str]) -> str:
+    def _prompt(self, name: str, arguments: object) -> str:
         from .memory_tools import MemoryTools
 
         texts = prompt_sections(__file__, "client_prompts")
         if name == "wrap_up":
             return texts["wrap_up"]
         if name != "recall":
-            raise InputError("name", f"unknown prompt {name[:100]!r}", "use recall or wrap_up")
-        subject = given.get("subject", "").strip()[:1_000]
-        if not subject:
+            raise InputError("name", f"unknown prompt {name[:_SHOWN]!r}", "use recall or wrap_up")
+        subject = arguments.get("subject") if isinstance(arguments, dict) else None
+        if not isinstance(subject, str) or not subject.strip():
             raise InputError("subject", "is missing", "say what to look for")
-        found = MemoryTools(self._project, "").search({"query": subject})
+        subject = subject.strip()[:1_000]
+        found = MemoryTools(self.project, "").search({"query": subject})
         return texts["recall"].format(subject=subject) + "\n\n" + found
 
 
-def serve_stdio(cwd: Path, *, agent: HookAgent | None = None) -> None:
-    """Serve the project of `cwd` on standard input and output until the client closes them. `agent` may call the tools of hooks."""
-
-    async def run() -> None:
-        server = LaminaServer(ServedProject(cwd, agent=agent)).build()
-        async with stdio_server() as (reader, writer):
-            await server.run(reader, writer, server.create_initialization_options())
-
-    anyio.run(run)
+def encode(reply: Wire) -> bytes:
+    """Return a reply as one line of JSON. It is ASCII, so that half of a surrogate pair in a text breaks nothing."""
+    return json.dumps(reply, separators=(",", ":")).encode()
 
 
-def _client(ctx: ServerRequestContext[Any]) -> str:
-    given = ctx.session.client_params
-    return given.client_info.name if given is not None else ""
+def error_reply(request: str | int | None, code: int, sentence: str) -> Wire:
+    return {"jsonrpc": "2.0", "id": request, "error": {"code": code, "message": sentence}}
 
 
-def _defined(tool: Builtin) -> types.Tool:
-    hints = types.ToolAnnotations(read_only_hint=tool.read_only, destructive_hint=False, open_world_hint=False)
-    return types.Tool(name=tool.name, description=tool.description, input_schema=tool.schema, annotations=hints)
+def _text(given: Wire, name: str) -> str:
+    value = given.get(name)
+    if not isinstance(value, str):
+        raise Refused(INVALID_PARAMS, f"{name} must be a string.")
+    return value
 
 
-def _result(text: str, *, is_error: bool) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=is_error)
+def _only_page(given: Wire, **listed: list[Wire]) -> Wire:
+    """Return a list that fits on one page."""
+    if given.get("cursor") is not None:
+        raise _unknown_cursor(given["cursor"])
+    return dict(listed)
 
 
-async def _threaded(run: Callable[..., Any], *given: object) -> Any:
-    """Run in a thread; an error of ours becomes the protocol's error with its sentence."""
-    try:
-        return await to_thread.run_sync(run, *given)
-    except LaminaError as error:
-        raise MCPError(types.INVALID_PARAMS, str(error)) from None
+def _unknown_cursor(cursor: object) -> Refused:
+    return Refused(INVALID_PARAMS, f"Unknown cursor {str(cursor)[:_SHOWN]!r}. Start again without one.")
+
+
+def _tool_result(text: str, *, is_error: bool) -> Wire:
+    return {"content": [{"type": "text", "text": text}], "isError": is_error}
+
+
+def _resource(top: str, name: str, shown: str, **more: str) -> Wire:
+    return {"uri": f"{top}{quote(name, safe='')}", "name": shown, **more, "mimeType": "text/plain"}
+
+
+def _templates() -> list[Wire]:
+    return [
+        {"uriTemplate": MEMORY_URI + "{name}", "name": "A memory", "mimeType": "text/plain"},
+        {"uriTemplate": SESSION_URI + "{session_id}", "name": "A past session", "mimeType": "text/plain"},
+    ]
+
+
+def _prompts() -> list[Wire]:
+    about = {"name": "subject", "description": "What to look for", "required": True}
+    return [
+        {"name": "recall", "description": "What do you remember about …?", "arguments": [about]},
+        {"name": "wrap_up", "description": "Save what matters from this session."},
+    ]

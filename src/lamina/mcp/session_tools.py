@@ -6,7 +6,7 @@ A client sees the sessions of its own project only, without secrets, between fen
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ..core.blocks import Block, Text, ToolResult, ToolUse, Wire, canonical
 from ..core.errors import InputError
@@ -18,16 +18,12 @@ from ..session.window_report import list_kinds, report_on_transcript
 from ..sources.for_model import search_for_model
 from ..sources.sessions import SourceSession, read, sessions
 from ..sources.turns import numbered
-from ..tools.tool import Builtin
-from .memory_tools import QUERY, K, make_tool
 from .project import ServedProject
 
 # Read at once, and shown of each message: a client that wants more asks for the next turns.
 MOST_TURNS = 10
 MOST_LINES = 60
 MOST_BYTES = 4_000
-_ID: Wire = {"type": "string", "minLength": 4, "maxLength": 200}
-_TURN: Wire = {"type": "integer", "minimum": 1, "maximum": 1_000_000, "description": "First turn to show"}
 
 
 def listed_sessions(project: ServedProject) -> list[SourceSession]:
@@ -39,12 +35,9 @@ class SessionTools:
     def __init__(self, project: ServedProject) -> None:
         self._project = project
 
-    def tools(self) -> tuple[Builtin, ...]:
-        return (
-            make_tool("sessions_search", {"query": QUERY, "k": K}, ("query",), self._search, read_only=True),
-            make_tool("session_read", {"session_id": _ID, "turn": _TURN}, ("session_id",), self.read, read_only=True),
-            make_tool("context_report", {"session_id": _ID}, (), self._context, read_only=True),
-        )
+    def functions(self) -> dict[str, Callable[[Wire], str]]:
+        """Return the functions of the tools by name. They get arguments that fit the table of tools."""
+        return {"sessions_search": self._search, "session_read": self.read, "context_report": self._context}
 
     def _search(self, given: Wire) -> str:
         return search_for_model(

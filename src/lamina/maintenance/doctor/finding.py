@@ -106,6 +106,8 @@ _ROWS: dict[str, tuple[Severity, str, str]] = {
     "missing-package": ("warning", "Packages that are not installed", ""),
     "plugin": ("info", "Lamina in other agents", "`lamina uninstall AGENT` takes it out."),
     "plugin-outdated": ("warning", "Lamina in other agents that is out of date", ""),
+    "plugin-hooks": (
+        "warning", "Skipped or slow hooks of Lamina", "Memories were missing there. `lamina install claude-code` sets new time limits."),
     # anywhere
     "unseen": ("error", "Could not be checked", ""),
 }

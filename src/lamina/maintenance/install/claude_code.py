@@ -14,22 +14,25 @@ from pathlib import Path
 from typing import Any
 
 from ... import __version__
-from ...core.errors import DiskError, InputError, MissingExtra, UsageError
+from ...core.errors import DiskError, InputError, UsageError
 from ...core.wording import counted
 from ...disk.home.agent_homes import agent_homes
+from ...disk.prompt_claim import CLIENT, SHELL_PATH
 from .file_change import AgentReport, InstallChange, change_files, read_file, remove_empty
-from .hook_entries import read_object, with_entries, without_entries, write_object
+from .hook_entries import CALL_SECONDS, COMMAND_SECONDS, guarded_command, read_object, with_entries, without_entries, write_object
 
 NAME = "claude-code"
 AUTHOR = "The Lamina authors"
 PLUGIN, HOOKS, SERVERS = Path(".claude-plugin") / "plugin.json", Path("hooks") / "hooks.json", Path(".mcp.json")
 SERVER = "mem"
-# Seconds. A hook that takes longer is dropped, and the user has waited that long.
-_CONTEXT, _QUICK, _END = 10, 5, 5
 # What Claude Code fills into the input of a call, by field.
 _SESSION = ("session_id", "transcript_path", "cwd", "agent_id")
 # Only these shapes can be replaced; see mcp/hook_results.py.
 _TOOLS = "Bash|Read|Grep|Glob|mcp__.*"
+# Removes the claim of a process that had the same id.
+_FRESH = f"rm -f {SHELL_PATH}; "
+# Leaves the command of a prompt to the server, if that is asked within 0.3 s. See disk/prompt_claim.py.
+_UNLESS_ASKED = f"for i in 1 2 3 4 5 6; do [ -h {SHELL_PATH} ] && exit 0; sleep 0.05; done; {CLIENT}=$PPID "
 # How the names of the files begin that hold what the plugin replaced (mcp/hook_results.py).
 SPILLED = "lamina-"
 
@@ -43,7 +46,6 @@ def folder(environ: Mapping[str, str]) -> Path:
 
 def install(environ: Mapping[str, str], *, dry_run: bool = False) -> AgentReport:
     """Write the plugin's folder. Files that are up to date stay untouched."""
-    need_server()
     top = folder(environ)
     _refuse_foreign(top)
     plans = {
@@ -100,20 +102,11 @@ def state(environ: Mapping[str, str]) -> str:
         changes = install(environ, dry_run=True).changes
     except (InputError, DiskError):
         return "not Lamina's"
-    except MissingExtra as error:
-        return f"broken: {error}"
     return "installed" if all(change.action == "unchanged" for change in changes) else "out of date"
 
 
 def is_installed(environ: Mapping[str, str]) -> bool:
     return "claude-code" in agent_homes(environ) and os.path.isfile(folder(environ) / PLUGIN)
-
-
-def need_server() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("mcp") is None:
-        raise MissingExtra("mcp", "mcp")
 
 
 def _refuse_foreign(top: Path) -> None:
@@ -144,21 +137,21 @@ def lamina_command(*arguments: str) -> list[str]:
 def hook_groups() -> dict[str, list[dict[str, Any]]]:
     """Return the hooks by event."""
 
-    def command(event: str, seconds: int) -> dict[str, Any]:
-        program, *arguments = lamina_command("hook", event)
-        return {"type": "command", "command": program, "args": arguments, "timeout": seconds}
+    def command(event: str, first: str = "") -> dict[str, Any]:
+        words = lamina_command("hook", event)
+        return {"type": "command", "command": guarded_command(words, first), "timeout": COMMAND_SECONDS}
 
     def call(tool: str, *fields: str) -> dict[str, Any]:
         given = {name: f"${{{name}}}" for name in (*_SESSION, *fields)}
-        return {"type": "mcp_tool", "server": f"plugin:lamina:{SERVER}", "tool": tool, "input": given, "timeout": _CONTEXT}
+        return {"type": "mcp_tool", "server": f"plugin:lamina:{SERVER}", "tool": tool, "input": given, "timeout": CALL_SECONDS}
 
     return {
-        "SessionStart": [{"matcher": "startup|clear|compact", "hooks": [command("SessionStart", _CONTEXT)]}],
-        "UserPromptSubmit": [{"hooks": [call("hook_prompt", "prompt")]}],
+        "SessionStart": [{"matcher": "startup|clear|compact", "hooks": [command("SessionStart", _FRESH)]}],
+        "UserPromptSubmit": [{"hooks": [call("hook_prompt", "prompt"), command("UserPromptSubmit", _UNLESS_ASKED)]}],
         "PostToolUse": [{"matcher": _TOOLS, "hooks": [call("hook_result", "tool_name", "tool_use_id", "tool_response")]}],
-        "PreCompact": [{"hooks": [command("PreCompact", _CONTEXT)]}],
+        "PreCompact": [{"hooks": [command("PreCompact")]}],
         "Stop": [{"hooks": [call("hook_stop")]}],
-        "SessionEnd": [{"hooks": [command("SessionEnd", _END)]}],
+        "SessionEnd": [{"hooks": [command("SessionEnd")]}],
     }
 
 

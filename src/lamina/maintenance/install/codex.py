@@ -6,26 +6,23 @@ Codex runs a hook only once its user has trusted it. Lamina never writes that tr
 
 from __future__ import annotations
 
-import shlex
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import DiskError, InputError, MissingExtra, UsageError
+from ...core.errors import DiskError, InputError, UsageError
 from ...core.prompt_files import prompt_text
 from ...disk.home.agent_homes import agent_homes
-from .claude_code import lamina_command, need_server
+from .claude_code import lamina_command
 from .file_change import AgentReport, change_files, read_file, remove_empty
-from .hook_entries import holds_entries, with_entries, without_entries
+from .hook_entries import COMMAND_SECONDS, guarded_command, holds_entries, with_entries, without_entries
 from .marked_section import MARKDOWN, TOML, MarkStyle, holds_section, with_section, without_section
 
 NAME = "codex"
 CONFIG, INSTRUCTIONS, HOOKS = "config.toml", "AGENTS.md", "hooks.json"
 OVERRIDE = "AGENTS.override.md"
 EVENTS = ("SessionStart", "UserPromptSubmit", "Stop")
-# Seconds. The user waits that long at most.
-_TIMEOUT = 10
 TRUST = "Codex runs hooks only once you trust them: start codex and confirm them with /hooks. Lamina does not do that for you."
 
 
@@ -37,7 +34,6 @@ def folder(environ: Mapping[str, str]) -> Path:
 
 
 def install(environ: Mapping[str, str], *, dry_run: bool = False) -> AgentReport:
-    need_server()
     home = folder(environ)
     paths = {name: home / name for name in (CONFIG, INSTRUCTIONS, HOOKS)}
     plans = {
@@ -80,7 +76,7 @@ def state(environ: Mapping[str, str]) -> str:
         if not any(parts):
             return "not installed"
         changes = install(environ, dry_run=True).changes
-    except (InputError, DiskError, MissingExtra) as error:
+    except (InputError, DiskError) as error:
         return f"broken: {error}"
     return "installed" if all(change.action == "unchanged" for change in changes) else "out of date"
 
@@ -98,8 +94,8 @@ def _section() -> str:
 
 def hook_groups() -> dict[str, list[dict[str, Any]]]:
     def command(event: str) -> dict[str, Any]:
-        words = shlex.join(lamina_command("hook", event, "--agent", NAME))
-        return {"hooks": [{"type": "command", "command": words, "timeout": _TIMEOUT}]}
+        words = guarded_command(lamina_command("hook", event, "--agent", NAME))
+        return {"hooks": [{"type": "command", "command": words, "timeout": COMMAND_SECONDS}]}
 
     return {event: [command(event)] for event in EVENTS}
 

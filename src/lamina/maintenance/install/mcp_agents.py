@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from ...core.errors import DiskError, InputError, MissingExtra, UsageError
 from ...core.prompt_files import prompt_text
 from ...disk.settings_files import user_home
-from .claude_code import lamina_command, need_server
+from .claude_code import lamina_command
 from .file_change import AgentReport, change_files, read_file, remove_empty
 from .json_member import read_text, with_member, without_member
 from .marked_section import MARKDOWN, holds_section, with_section, without_section
@@ -74,7 +74,6 @@ def folder(name: str, environ: Mapping[str, str]) -> Path:
 
 
 def install(name: str, environ: Mapping[str, str], *, dry_run: bool = False) -> AgentReport:
-    need_server()
     agent, home = AGENTS[name], folder(name, environ)
     config, text = home / agent.config, home / agent.instructions
     plans = {config: ("the MCP server", lambda old: _with_server(old, agent, str(config)))}
