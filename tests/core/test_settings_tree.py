@@ -43,6 +43,7 @@ OTHER: dict[str, Any] = {
     "lamina.results.perTool": {"Bash": 9},
     "lamina.mailbox": "alice",
     "lamina.micro.clearable": ["Read"],
+    "lamina.micro.keptTools": ["Read"],
     "lamina.once.keptTools": ["Read"],
     "lamina.window.defaultWindow": 2_000,
     "lamina.window.fullEffective": 2_000,

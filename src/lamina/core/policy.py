@@ -80,10 +80,17 @@ class OncePolicy(msgspec.Struct, frozen=True):
 
 
 class MicroPolicy(msgspec.Struct, frozen=True):
-    """Numbers for clearing old tool results (M1–M7)."""
+    """Numbers for clearing old tool results (M1–M8)."""
 
     clearable: Annotated[frozenset[str], Number("Tools whose old results may be cleared.", "M1")] = frozenset(
         {"Read", "Bash", "Grep", "Glob", "WebSearch", "WebFetch", "Edit", "Write"}
+    )
+    # What these return the model works with for longer: reports, instructions of a skill, tasks, decisions of the user.
+    kept_tools: Annotated[
+        frozenset[str], Number("Tools whose results are never cleared, also under a loop with tools of its own.", "M8")
+    ] = frozenset(
+        {"Agent", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Skill", "Task", "TaskCreate", "TaskOutput", "TaskUpdate"}
+        | {"TodoWrite"}
     )
     keep_tokens: Annotated[int, Number("Tokens of clearable results that are kept.", "M2")] = 40_000
     keep_last: Annotated[int, Number("Number of newest clearable results that are never cleared.", "M2")] = 3

@@ -89,6 +89,7 @@ CHINESE: dict[str, str] = {
     "lamina.once.preview": "代替只显示一次的结果的预览的字符数。",
     "lamina.once.keptTools": "结果始终保留、不限于显示一次的工具。",
     "lamina.micro.clearable": "旧结果可以清除的工具。",
+    "lamina.micro.keptTools": "结果始终不清除的工具，在使用自有工具的循环中也一样。",
     "lamina.micro.keepTokens": "可清除的结果中保留的词元。",
     "lamina.micro.keepLast": "最新的可清除结果中始终不清除的个数。",
     "lamina.micro.saveAtLeast": "一次清除至少要节省的词元。",
