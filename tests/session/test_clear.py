@@ -362,7 +362,7 @@ def test_a_history_that_the_caller_owns_is_cleared_on_our_side_only(tmp_path: Pa
 
 
 def spilling(home: Path) -> Session:
-    policy = replace(CLASSIC, results=replace(CLASSIC.results, default=3_000))
+    policy = replace(CLASSIC, results=replace(CLASSIC.results, default=12_000))
     switches = Settings(auto_compact=False, session_notes=False)
     return opened(home, policy=policy, settings=switches)
 

@@ -58,7 +58,7 @@ class WindowPolicy(msgspec.Struct, frozen=True):
 
 
 class ResultPolicy(msgspec.Struct, frozen=True):
-    """Limits of tool results in characters (R1–R2)."""
+    """Limits of tool results in characters (R1–R2, R7)."""
 
     per_tool: Annotated[
         dict[str, int], Number("Maximum characters of a result kept in the context, by tool.", "R1", 1, remote=True)
@@ -66,6 +66,8 @@ class ResultPolicy(msgspec.Struct, frozen=True):
     default: Annotated[int, Number("The same limit for all other tools.", "R1", 1, remote=True)] = 50_000
     per_message: Annotated[int, Number("Maximum characters of all results in one message.", "R1", 1, remote=True)] = 200_000
     preview: Annotated[int, Number("Characters of the preview that replaces a spilled result.", "R2", 1)] = 2_000
+    # What failed stands at the end of a result.
+    end_percent: Annotated[int, Number("Percentage of every preview that shows the end of its result.", "R7", 0, 100)] = 0
 
 
 class OncePolicy(msgspec.Struct, frozen=True):
@@ -286,6 +288,7 @@ LEAN = Policy(
 # than a compaction, whatever the size of the window: a session that ends soon is left alone, a long one is kept small.
 BALANCED = Policy(
     "balanced",
+    results=ResultPolicy(end_percent=30),
     once=OncePolicy(from_chars=20_000),
     micro=MicroPolicy(must_pay=True),
     cold=ColdPolicy(clear=True, repeated=True),

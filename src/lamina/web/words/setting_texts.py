@@ -85,6 +85,7 @@ CHINESE: dict[str, str] = {
     "lamina.results.default": "其他所有工具的同一上限。",
     "lamina.results.perMessage": "一条消息中所有结果的最多字符数。",
     "lamina.results.preview": "代替转存结果的预览的字符数。",
+    "lamina.results.endPercent": "每个预览中显示结果末尾的百分比。",
     "lamina.once.fromChars": "至少有这么多字符的结果只显示一次；0 表示关闭。",
     "lamina.once.preview": "代替只显示一次的结果的预览的字符数。",
     "lamina.once.keptTools": "结果始终保留、不限于显示一次的工具。",
