@@ -49,7 +49,7 @@ def turn(session: lamina.Session, client: anthropic.Anthropic, prompt: str) -> s
 
 
 def search_code(arguments: Any) -> str:
-    lines = 9_000 if arguments["pattern"] == "everything" else 300
+    lines = 9_000 if arguments["pattern"] == "everything" else 200
     return "".join(f"src/file_{number}.py:{number}: {arguments['pattern']} is used here\n" for number in range(lines))
 
 
@@ -110,13 +110,10 @@ def main() -> None:
         place: dict[str, Any] = {"home": Path(directory, "home"), "cwd": Path(directory, "work"), "client": client}
         place["cwd"].mkdir()
         settings = lamina.Settings(
-            # The default policy would keep no notes, since each update costs a call, and clear less, since that breaks the cache.
+            # The default policy keeps notes only where calls are free. Instead, it makes a summary ahead of time.
             policy_name="classic",
             history_git=False,
             dream_sessions=1,
-            micro_keep_tokens=4_000,
-            micro_clearable=["search_code"],
-            micro_save_at_least=2_000,
         )
         options: dict[str, Any] = {"system": "You search.", "tools": TOOLS, "offer_tools": True, "window": 40_000}
         for prompts in (

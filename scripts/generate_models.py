@@ -44,7 +44,6 @@ MAX_OUTPUT = {
     "claude-3-7-sonnet": 64_000,
     "claude-sonnet-4-0": 64_000,
     "claude-sonnet-4-5": 64_000,
-    "claude-sonnet-4-6": 64_000,
     "claude-haiku-4-5": 64_000,
     "claude-opus-4-0": 32_000,
     "claude-opus-4-1": 32_000,
@@ -65,8 +64,8 @@ MAX_OUTPUT = {
     "gemini-3": 65_536,
 }
 
-# 200,000 unless more is asked for (the header, or the suffix of the name), as the vendor's own agent has it.
-HEADER_FOR_1M = ("claude-sonnet-4-0", "claude-sonnet-4-5", "claude-opus-4-6")
+# These models have 200,000 tokens unless a request asks for more, with the header or the suffix of the name.
+HEADER_FOR_1M = ("claude-sonnet-4-0", "claude-sonnet-4-5")
 
 # Windows the source leaves out.
 WINDOWS = {

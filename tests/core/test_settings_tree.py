@@ -44,6 +44,7 @@ OTHER: dict[str, Any] = {
     "lamina.mailbox": "alice",
     "lamina.mcp.writes": "wait",
     "lamina.micro.clearable": ["Read"],
+    "lamina.micro.keptTools": ["Read"],
     "lamina.once.keptTools": ["Read"],
     "lamina.window.defaultWindow": 2_000,
     "lamina.window.fullEffective": 2_000,

@@ -357,6 +357,18 @@ def test_files_and_characters_are_bounded_and_what_counts_most_is_kept(place: Pl
     assert any("together exceed 400,000 characters" in sentence for sentence in found.findings)
 
 
+@pytest.mark.spec("I5")
+def test_files_that_are_long_together_are_reported_once_with_the_largest(place: Place) -> None:
+    place.project_file("CLAUDE.md", "@a.md\n@b.md\n@c.md")
+    for name, length in (("a.md", 12_000), ("b.md", 15_000), ("c.md", 12_900)):
+        place.project_file(name, name + "x" * length)
+    assert place.load().findings == ()
+    place.project_file("c.md", "c" * 14_000)
+    (sentence,) = place.load().findings
+    assert sentence.startswith("The 4 instruction files have 41,0")
+    assert sentence.endswith("project/b.md (15,004 characters).")
+
+
 def test_letters_nobody_sees_are_left_out_and_reported(place: Place) -> None:
     hidden = "".join(chr(0xE0000 + ord(char)) for char in "obey")
     flag = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"

@@ -115,11 +115,15 @@ def test_a_base_url_alone_takes_the_model_that_is_served(server: Server) -> None
 
 
 @pytest.mark.spec("T4")
-def test_opus_4_6_has_200_000_tokens_unless_more_is_asked_for(tmp_path: Path) -> None:
+def test_a_model_whose_long_window_needs_a_header_has_200_000_tokens_unless_more_is_asked_for(tmp_path: Path) -> None:
     def window(model: str, **options: Any) -> int:
         with lamina.Session(f"anthropic:{model}", home=tmp_path, cwd=tmp_path, **options) as session:
             return conversation_of(session).limits.window
 
-    assert window("claude-opus-4-6") == 200_000
-    assert window("claude-opus-4-6[1m]") == 1_000_000
-    assert window("claude-opus-4-6", options={"betas": ["context-1m-2025-08-07"]}) == 1_000_000
+    assert window("claude-sonnet-4-5") == 200_000
+    assert window("claude-sonnet-4-5[1m]") == 1_000_000
+    assert window("claude-sonnet-4-5", options={"betas": ["context-1m-2025-08-07"]}) == 1_000_000
+    header = {"Anthropic-Beta": "some-other-beta,context-1m-2025-08-07"}
+    assert window("claude-sonnet-4-5", options={"extra_headers": header}) == 1_000_000
+    assert window("claude-sonnet-4-5", options={"extra_headers": {"Anthropic-Beta": "some-other-beta"}}) == 200_000
+    assert window("claude-opus-4-6") == 1_000_000

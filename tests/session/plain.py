@@ -31,7 +31,7 @@ else:
             return CLASSIC
         if settings.resolved("lamina.policy").source != "default":
             return None
-        return policy_from("classic", {row.key: settings.resolved(row.key) for row in NUMBERS.values()})
+        return policy_from(CLASSIC, {row.key: settings.resolved(row.key) for row in NUMBERS.values()})
 
     class Session(whole.Session):
         def __init__(self, *args: Any, **given: Any) -> None:

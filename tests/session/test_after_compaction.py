@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -209,3 +210,71 @@ def lines(message: Wire) -> Iterator[str]:
                 yield f"(result of {block['tool_use_id']}) {block['content']}"
             case other:
                 yield f"[{other}]"
+
+
+GUIDE = "# Careful reviews\n" + "Read the whole change before you comment on a line of it.\n" * 20
+
+
+def skill_session(tmp_path: Path, *, tail: str) -> Path:
+    """A session of Claude Code in which a skill was invoked by the model, and another one by the user."""
+    base = {"isSidechain": False, "userType": "external", "cwd": str(tmp_path), "sessionId": "s", "version": "2.1.30"}
+    text, parent, lines = {"type": "text"}, None, []
+
+    def add(role: str, content: Any, **more: Any) -> None:
+        nonlocal parent
+        message = {"role": role, "content": content} | ({"id": f"m{len(lines)}", "model": "m"} if role == "assistant" else {})
+        uuid = f"00000000-0000-4000-8000-{len(lines):012}"
+        stamp = f"2026-11-01T10:00:{len(lines):02}.000Z"
+        line = {"parentUuid": parent, **base, "type": role, "message": message, "uuid": uuid, "timestamp": stamp, **more}
+        lines.append(json.dumps(line))
+        parent = uuid
+
+    add("user", "Review my change.")
+    add("assistant", [{"type": "tool_use", "id": "t1", "name": "Skill", "input": {"skill": "team:careful-reviews"}}])
+    add("user", [{"type": "tool_result", "tool_use_id": "t1", "content": "Launching skill: team:careful-reviews"}])
+    add("user", [{**text, "text": f"Base directory for this skill: /s/careful-reviews\n\n{GUIDE}"}], isMeta=True)
+    add("assistant", [{**text, "text": "I read it as the guide says."}])
+    add("user", [{**text, "text": "Base directory for this skill: /s/short-answers\n\nAnswer shortly."}], isMeta=True)
+    for number in range(12):
+        add("user", f"Question {number}: {tail}")
+        add("assistant", [{**text, "text": f"Answer {number}. {tail}"}])
+    path = tmp_path / "s.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.spec("C4")
+def test_skills_invoked_in_a_recorded_session_are_shown_again_after_each_compaction(tmp_path: Path) -> None:
+    path = skill_session(tmp_path, tail="word " * 600)
+    with Session("offline", home=tmp_path / "home", cwd=tmp_path, resume=path, window=60_000, policy="balanced") as session:
+        for number in range(2):
+            assert session.compact().done
+            shown = [block["text"] for message in session.messages for block in message["content"] if block["type"] == "text"]
+            skills = [words for words in shown if words.startswith("<system-reminder>\nRestored after the compaction (skill ")]
+            assert [words.partition("(skill ")[2].partition(")")[0] for words in skills] == [
+                "short-answers",
+                "team:careful-reviews",
+            ]
+            assert GUIDE.strip() in skills[1]
+            session.add_user(f"And further {number}? " + "word " * 20_000)
+            session.before_call()
+            session.after_call(answer(f"a{number}", "Done. " + "word " * 2_000))
+
+
+@pytest.mark.spec("C4")
+def test_a_skill_that_a_tool_of_the_host_returned_is_shown_again_within_its_budget(tmp_path: Path) -> None:
+    with Session("offline", home=tmp_path, cwd=tmp_path, window=200_000) as session:
+        session.add_user("Review my change.")
+        for name, length in (("first", 100), ("second", 1_500)):
+            session.before_call()
+            session.after_call(answer(f"m-{name}", {"type": "tool_use", "id": name, "name": "Skill", "input": {"skill": name}}))
+            session.add_tool_result(name, f"# The skill {name}\n" + "Do this, then that.\n" * length, is_error=False)
+        session.before_call()
+        session.after_call(answer("m-last", "Done. " + "word " * 30_000))
+        session.add_user("Go on.")
+        assert session.compact().done
+        shown = [block["text"] for message in session.messages for block in message["content"] if block["type"] == "text"]
+        second, first = (words for words in shown if "Restored after the compaction (skill " in words)
+        assert "The skill first" in first
+        assert "Cut here" in second
+        assert len(second) < 5_000 * 5

@@ -15,11 +15,13 @@ from tests.core.histories import examples
 from tests.session.hosts import lend
 from tests.session.plain import Session
 
+import lamina
 from lamina import turn
 from lamina.conversation import revision
 from lamina.core.policy import CLASSIC, LEAN, Policy
 from lamina.core.records import Attachment, Pin, Spill
 from lamina.core.settings import Settings
+from lamina.layers.l2_micro.clearing import clearable_in
 from lamina.session.base import conversation_of
 
 from .clearing import (
@@ -92,6 +94,36 @@ def test_only_results_of_clearable_tools_go(tmp_path: Path) -> None:
         request = session.before_call()
         assert cleared(request)
         assert all(name.startswith("read") for name in cleared(request))
+
+
+RUN_TESTS: Wire = {"name": "run_tests", "description": "Runs the tests.", "input_schema": {"type": "object"}}
+FIND: Wire = {"type": "function", "function": {"name": "find_person", "parameters": {"type": "object"}}}
+
+
+@pytest.mark.spec("M8")
+@pytest.mark.parametrize(("tool", "name"), [(RUN_TESTS, "run_tests"), (FIND, "find_person")])
+def test_under_a_loop_of_its_own_every_tool_of_the_host_is_clearable(tmp_path: Path, tool: Wire, name: str) -> None:
+    with begun(opened(tmp_path, tools=[tool])) as session:
+        requests = work(session, numbered(UNTIL_FULL), tool=name)
+        assert cleared(requests[-1])
+        gone = cleared(requests[-1])[0]
+        assert session.expand(gone).text.startswith(LONG[:200])
+
+
+@pytest.mark.spec("M8")
+@pytest.mark.parametrize("name", ["run_tests", "mcp__tracker__search", "Skill", "MemorySearch"])
+def test_tools_that_the_host_excludes_and_those_of_mcp_servers_and_of_lamina_are_not(tmp_path: Path, name: str) -> None:
+    policy = replace(CLASSIC, micro=replace(CLASSIC.micro, kept_tools=CLASSIC.micro.kept_tools | {"run_tests"}))
+    with begun(opened(tmp_path, tools=[{**RUN_TESTS, "name": name}], policy=policy)) as session:
+        assert not cleared(work(session, numbered(UNTIL_FULL - 3), tool=name)[-1])
+
+
+@pytest.mark.spec("M8", "M1")
+def test_lamina_s_own_agent_has_the_closed_list(tmp_path: Path) -> None:
+    with lamina.Agent.open("offline", home=tmp_path, cwd=tmp_path) as agent:
+        c = conversation_of(agent.session)
+        assert {"TodoWrite", "Bash"} < c.prompt.tool_names
+        assert clearable_in(c) == CLASSIC.micro.clearable
 
 
 def test_a_result_is_decided_once(tmp_path: Path) -> None:
@@ -330,7 +362,7 @@ def test_a_history_that_the_caller_owns_is_cleared_on_our_side_only(tmp_path: Pa
 
 
 def spilling(home: Path) -> Session:
-    policy = replace(CLASSIC, results=replace(CLASSIC.results, default=3_000))
+    policy = replace(CLASSIC, results=replace(CLASSIC.results, default=12_000))
     switches = Settings(auto_compact=False, session_notes=False)
     return opened(home, policy=policy, settings=switches)
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import anthropic
 import pytest
 from msgspec.structs import replace
 from tests.session.hosts import lend
@@ -47,6 +48,7 @@ from .words import records, refused
 
 Make = Callable[..., MessagesServer]
 UNABLE = Capabilities("messages", cache_marks=True, thinking=True)
+TOOL_USES = {"edits": [{"type": "clear_tool_uses_20250919"}]}
 CALLS, TOGETHER = 500, 4
 SHORT = "line of a file, nothing special in it\n" * 60
 
@@ -284,13 +286,29 @@ def test_a_callers_own_context_management_wins(tmp_path: Path, messages_server: 
 @pytest.mark.spec("M5", "M7")
 def test_where_the_provider_cannot_clear_we_do(tmp_path: Path, messages_server: MessagesServer) -> None:
     """Asked for in the options, and left out of the request: then nobody would clear but us."""
-    own = {"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}}
+    own = {"context_management": TOOL_USES}
     messages_server.answer_with(reading(50))
     with connected(messages_server, tmp_path, capabilities=UNABLE, options=own) as session:
         session.add_user("Read everything.")
         run(session)
         assert clearings(session.path)
     assert not any("context_management" in received.body for received in messages_server.requests)
+
+
+@pytest.mark.spec("M5")
+@pytest.mark.parametrize("asked", [{"settings": quiet(api_clearing=True)}, {"options": {"context_management": TOOL_USES}}])
+def test_clearing_by_a_server_that_is_not_known_to_clear_is_reported_once(
+    messages_server: MessagesServer, tmp_path: Path, asked: dict[str, Any]
+) -> None:
+    client = anthropic.Anthropic(api_key="any", base_url=messages_server.url)
+    with Session("anthropic:a-model", client=client, home=tmp_path, cwd=tmp_path, window=60_000, **asked) as session:
+        session.add_user("hello")
+        session.before_call()
+        session.before_call()
+        assert [notice for notice in session.notices if "lamina.apiClearing" in notice] == [
+            "This server is not known to clear old tool results itself (lamina.apiClearing, context_management), so it is not asked to. "
+            "Lamina clears them by size instead."
+        ]
 
 
 # Bound thinking

@@ -117,6 +117,22 @@ def test_a_switch_turned_off_holds_from_the_next_decision_of_a_running_session(h
         assert [*seen, session.settings.spill] == [True, False, True]
 
 
+@pytest.mark.spec("R5", "F1")
+@pytest.mark.parametrize("policy", ["classic", lamina.named_policy("thrifty")])
+def test_remote_flags_count_under_a_policy_given_in_code(home: Path, project: Path, policy: lamina.Policy | str) -> None:
+    flags = {"lamina.results.perTool": {"grep": 700}, "lamina.results.default": 900, "lamina.cold.clear": False}
+    write(home / "flags.json", **flags)
+    with lamina.Session(cwd=project, policy=policy) as session:
+        numbers = conversation_of(session).policy
+        assert (dict(numbers.results.per_tool), numbers.results.default) == ({"Bash": 30_000, "grep": 700}, 900)
+        assert not numbers.cold.clear
+        assert numbers.once == (lamina.named_policy(policy) if isinstance(policy, str) else policy).once
+        session.add_user("hello")
+        (home / "flags.json").unlink()
+        session.before_call()
+        assert conversation_of(session).policy == (lamina.named_policy(policy) if isinstance(policy, str) else policy)
+
+
 @pytest.mark.spec("U1")
 def test_a_number_that_changes_while_a_session_runs_counts(home: Path, project: Path) -> None:
     with lamina.Session(cwd=project) as session:

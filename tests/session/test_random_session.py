@@ -147,9 +147,9 @@ def test_results_that_are_spilled_together_leave_what_was_reported_as_it_is(tmp_
         session.add_user("Read them.")
         session.before_call()
         usage = {"input_tokens": 9_000, "output_tokens": 100}
-        session.after_call(answer("m", *(call(f"c{number}") for number in range(5)), usage=usage))
-        for number in range(5):
-            session.add_tool_result(f"c{number}", "word " * 4_000)
+        session.after_call(answer("m", *(call(f"c{number}") for number in range(12)), usage=usage))
+        for number in range(12):
+            session.add_tool_result(f"c{number}", "word " * 1_600)
         entered = session.tokens
         session.before_call()
         assert len(decided(session, Spill)) >= 3
@@ -164,7 +164,7 @@ def test_results_that_are_spilled_together_leave_what_was_reported_as_it_is(tmp_
 
 @pytest.mark.spec("R1", "C3")
 def test_fifty_results_are_judged_before_a_summary_is_asked_for_by_hand(tmp_path: Path) -> None:
-    """Each of them is small enough, all together are four windows."""
+    """Each of them is small enough, all together are more than two windows."""
     provider = InHand()
     with opened(tmp_path, provider, settings=Settings(session_notes=False), tools=[READ], window=40_000) as session:
         turn(session, 1)
@@ -172,7 +172,7 @@ def test_fifty_results_are_judged_before_a_summary_is_asked_for_by_hand(tmp_path
         session.before_call()
         session.after_call(answer("m", *(call(f"c{number}") for number in range(50))))
         for number in range(50):
-            session.add_tool_result(f"c{number}", "word " * 3_000)
+            session.add_tool_result(f"c{number}", "word " * 1_600)
         assert decided(session, Spill) == []
         assert session.compact("all").done
         assert provider.asked == ["summary"]

@@ -16,7 +16,7 @@ from lamina.core.receipts import Told, open_receipt
 from lamina.core.records import Message
 from lamina.core.settings import Settings
 from lamina.layers.l1_results import step as results
-from lamina.layers.l1_results.reopen import open_spill, receipt_of
+from lamina.layers.l1_results.reopen import as_kept, open_spill, receipt_of
 from lamina.session.base import conversation_of, working
 
 from .spills import LINES, asked, contents, directory, events, hand_in, logged, spills, use
@@ -400,3 +400,44 @@ def test_a_secret_in_a_spilled_result_stays_in_its_private_file_and_is_flagged()
         assert len(flagged["secrets"]) == 1
         assert secret not in str(flagged)
         assert "secrets" not in plain
+
+
+OUTPUT = (
+    "".join(f"test_{number} passed\n" for number in range(4_000)) + "FAILED test_of_the_sum\n1 failed, 3999 passed in 12.1s\n"
+)
+
+
+@pytest.mark.spec("R7", "R2")
+@pytest.mark.parametrize("policy", ["balanced", "thrifty", "classic"])
+@pytest.mark.parametrize("output", [OUTPUT, OUTPUT.replace("passed", "通过")], ids=["ascii", "wide"])
+def test_a_preview_shows_the_beginning_and_the_end_and_classic_the_beginning_alone(policy: str, output: str) -> None:
+    with Session(tools=[READ], policy=policy) as session:
+        asked(session, use("toolu_1"))
+        session.add_tool_result("toolu_1", io.BytesIO(output.encode()))
+        shown = contents(session.before_call())["toolu_1"]
+        beginning, _, end = shown.partition("\nIt begins:\n")[2].removesuffix("\n</persisted-output>").partition("\n\nIt ends:\n")
+        if policy == "classic":
+            assert not end
+            assert len(beginning) > 1_900
+            return
+        assert output.startswith(beginning + "\n")
+        assert output.endswith("\n" + end + "\n")
+        assert 1_300 < len(beginning) <= 1_400
+        assert 500 < len(end) <= 600
+        session.after_call(answer("m1", "I see."))
+        assert session.expand("toolu_1").pages > 1
+    with Session(tools=[READ], policy="classic", resume=session.id) as again:
+        again.add_user("What failed?")
+        assert contents(again.before_call())["toolu_1"] == shown
+
+
+@pytest.mark.spec("R7")
+def test_a_list_whose_result_was_spilled_is_recognised_by_its_preview() -> None:
+    with Session(tools=[READ], policy="balanced") as session:
+        asked(session, use("toolu_1"))
+        session.add_tool_result("toolu_1", OUTPUT)
+        request = session.before_call()
+        block = tool_result("toolu_1", OUTPUT)
+        preview = contents(request)["toolu_1"]
+    assert as_kept(block, "Grep", preview, None).text == preview
+    assert as_kept(tool_result("toolu_1", "x" + OUTPUT[1:]), "Grep", preview, None).text != preview

@@ -218,7 +218,8 @@ def test_half_a_stream_on_a_disk_that_fills_up_is_still_shown_from_its_beginning
 def test_one_result_of_any_size_never_blocks_a_small_window(window: int, text: str) -> None:
     with Session(settings=ALONE, window=window) as session:
         asked(session, use("a", "Bash"), use("b", "Bash"))
-        budget = budget_for(ResultPolicy(), conversation_of(session).limits.effective)
+        limits = conversation_of(session).limits
+        budget = budget_for(ResultPolicy(), limits.effective, scale=limits.scale)
         kept = (text * budget.single).encode()[: budget.single].decode("utf-8", "ignore")[: budget.threshold("Bash")]
         session.add_tool_result("b", kept * 40)
         # The words around a preview take a third of a window of 1,000: there a second result has no room beside it.

@@ -304,7 +304,7 @@ def left_behind(c: Conversation) -> list[tuple[str, str]]:
 
 def append_report(c: Conversation, state: AgentState, said: str, unreported: Unreported) -> None:
     uuid, parent, time = c.head()
-    budget = budget_for(c.policy.results, c.limits.effective)
+    budget = budget_for(c.policy.results, c.limits.effective, scale=c.limits.scale)
     most = min(MOST_REPORTED, budget.threshold(AGENT))
     preview, events = _spill_report(c, state, said, budget, most)
     block = text(render_report(state, said, preview=preview, most=most))
@@ -321,7 +321,7 @@ def _spill_report(
     one = ArrivedResult(AGENT, len(said), weigh(said, most))
     if not c.settings.spill or c.directory is None or not (one.size > most or budget.exceeds(one)):
         return None, []
-    room = PreviewRoom(budget.preview_of(AGENT), budget.preview_weight, c.prompt.reach)
+    room = PreviewRoom(budget.preview_of(AGENT), budget.preview_weight, c.prompt.reach, budget.end_percent)
     durability: Durability = "full" if c.settings.transcript_durability == "full" else "process"
     try:
         made = spill(

@@ -17,7 +17,7 @@ import msgspec
 from ..core.blocks import Wire, canonical
 from ..core.log import Log, seeded
 from ..core.prefix import Reason, Sent, base_chain
-from ..core.reach import reach_of
+from ..core.reach import reach_of, tool_names
 from ..core.records import Boundary, Message, Record
 from ..disk.transcripts.store import LiveTranscript, TranscriptStore
 from ..prompt.break_causes import CacheBreak
@@ -55,6 +55,7 @@ class Prompt:
         self.keys = cache_keys(model, options)
         self.local = local  # names of tools that read local files
         self.reach = reach_of(tools, local)
+        self.tool_names = frozenset(tool_names(tools))
         self.head = self._marked()
 
     def with_ttl(self, ttl: str | None) -> Prompt:

@@ -58,7 +58,7 @@ class WindowPolicy(msgspec.Struct, frozen=True):
 
 
 class ResultPolicy(msgspec.Struct, frozen=True):
-    """Limits of tool results in characters (R1–R2)."""
+    """Limits of tool results in characters (R1–R2, R7)."""
 
     per_tool: Annotated[
         dict[str, int], Number("Maximum characters of a result kept in the context, by tool.", "R1", 1, remote=True)
@@ -66,6 +66,8 @@ class ResultPolicy(msgspec.Struct, frozen=True):
     default: Annotated[int, Number("The same limit for all other tools.", "R1", 1, remote=True)] = 50_000
     per_message: Annotated[int, Number("Maximum characters of all results in one message.", "R1", 1, remote=True)] = 200_000
     preview: Annotated[int, Number("Characters of the preview that replaces a spilled result.", "R2", 1)] = 2_000
+    # What failed stands at the end of a result.
+    end_percent: Annotated[int, Number("Percentage of every preview that shows the end of its result.", "R7", 0, 100)] = 0
 
 
 class OncePolicy(msgspec.Struct, frozen=True):
@@ -80,10 +82,17 @@ class OncePolicy(msgspec.Struct, frozen=True):
 
 
 class MicroPolicy(msgspec.Struct, frozen=True):
-    """Numbers for clearing old tool results (M1–M7)."""
+    """Numbers for clearing old tool results (M1–M8)."""
 
     clearable: Annotated[frozenset[str], Number("Tools whose old results may be cleared.", "M1")] = frozenset(
         {"Read", "Bash", "Grep", "Glob", "WebSearch", "WebFetch", "Edit", "Write"}
+    )
+    # What these return the model works with for longer: reports, instructions of a skill, tasks, decisions of the user.
+    kept_tools: Annotated[
+        frozenset[str], Number("Tools whose results are never cleared, also under a loop with tools of its own.", "M8")
+    ] = frozenset(
+        {"Agent", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Skill", "Task", "TaskCreate", "TaskOutput", "TaskUpdate"}
+        | {"TodoWrite"}
     )
     keep_tokens: Annotated[int, Number("Tokens of clearable results that are kept.", "M2")] = 40_000
     keep_last: Annotated[int, Number("Number of newest clearable results that are never cleared.", "M2")] = 3
@@ -279,6 +288,7 @@ LEAN = Policy(
 # than a compaction, whatever the size of the window: a session that ends soon is left alone, a long one is kept small.
 BALANCED = Policy(
     "balanced",
+    results=ResultPolicy(end_percent=30),
     once=OncePolicy(from_chars=20_000),
     micro=MicroPolicy(must_pay=True),
     cold=ColdPolicy(clear=True, repeated=True),

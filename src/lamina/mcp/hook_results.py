@@ -16,8 +16,8 @@ from ..core.reach import Reach
 from ..core.settings import Settings
 from ..disk.session_files.spills import DIRECTORY, open_spills
 from ..layers.l1_results.plan import ArrivedResult, ResultBudget, alone, budget_for, weigh
-from ..layers.l1_results.preview import head_of, line_end, persisted, rest_of
-from ..layers.l1_results.source import encoded
+from ..layers.l1_results.preview import head_of, last_lines, line_end, persisted, rest_of
+from ..layers.l1_results.source import BYTES_PER_CHARACTER, encoded
 from .hook_input import HookInput
 
 # The tools of this server show what their own limits allow.
@@ -70,19 +70,24 @@ def _page(text: str, most: int, first: int) -> str:
 
 
 def _preview(given: HookInput, found: ToolText, directory: Path, budget: ResultBudget) -> str:
-    most = budget.preview_of(given.tool_name)
+    whole = budget.preview_of(given.tool_name)
+    most_end = whole * budget.end_percent // 100
+    most, end_bytes = whole - most_end, most_end * BYTES_PER_CHARACTER
     if found.stored is not None:
         path, size = found.stored, found.stored.stat().st_size
         with open(found.stored, "rb") as file:
-            data = file.read(4 * (most + 1))
+            data = file.read(BYTES_PER_CHARACTER * (most + 1))
+            file.seek(max(len(data), size - end_bytes))
+            tail = file.read(end_bytes)
         head = head_of(data, most, whole=len(data) == size)
     else:
         data = encoded(found.text)
         with open_spills(directory) as spills:
             written = spills.write(SPILLED + (given.tool_use_id or given.session_id), [data])
         path, size = written.path, written.size
-        head = head_of(data, most, whole=True)
-    return persisted(head, most=most, size=size, path=str(path), rest=rest_of(given.tool_use_id, Reach(read=True)))
+        head, tail = head_of(data, most, whole=True), data[max(0, size - end_bytes) :]
+    rest = rest_of(given.tool_use_id, Reach(read=True))
+    return persisted(head, most=most, size=size, path=str(path), rest=rest, end=last_lines(tail, most_end))
 
 
 # Shapes

@@ -260,7 +260,14 @@ class InstructionLoader:
                 kept.add(file.path)
             else:
                 self._find(f"{shown(file.path)} is left out: all instruction files together exceed {MOST_IN_ALL:,} characters.")
-        return tuple(file for file in self._files if file.path in kept)
+        files = tuple(file for file in self._files if file.path in kept)
+        if (whole := MOST_IN_ALL - left) > MOST_CHARACTERS and len(files) > 1:
+            largest = max(files, key=lambda file: len(file.text))
+            self._find(
+                f"The {len(files):,} instruction files have {whole:,} characters in all, more than {MOST_CHARACTERS:,}. "
+                f"Models follow fewer better. The largest is {shown(largest.path)} ({len(largest.text):,} characters)."
+            )
+        return files
 
 
 def _anywhere(pattern: str, person: Path | None) -> str:

@@ -21,7 +21,7 @@ from ..conversation.window.thresholds import Thresholds
 from ..core.blocks import Wire
 from ..core.errors import InputError, SessionClosed, StreamBroken
 from ..core.inputs import Given, check_type, read_given
-from ..core.policy import Policy, named_policy
+from ..core.policy import Policy
 from ..core.reach import OWN_NAMES, tool_names
 from ..core.reply import Reply
 from ..core.settings import Settings
@@ -104,7 +104,8 @@ class SessionBase(TurnUndo, SessionInput, SessionEdits, Inspection, SideCalls):
             home: Directory for transcripts and memory. Defaults to `LAMINA_HOME` or `~/.lamina`.
             in_memory: Keep the session in memory only: no transcript is written.
             settings: The settings to use. Defaults to `Settings.load(cwd)`, which reads the settings files and the environment.
-            policy: The thresholds and budgets of all layers: a `Policy` or its name, such as `"balanced"`.
+            policy: The thresholds and budgets of all layers: a `Policy` or its name, such as `"balanced"`. It replaces the numbers of
+                the settings; only remote flags still change it.
             window: Size of the context window in tokens. Defaults to the model's own.
             resume: The session to continue: its id, the start of its id, or its transcript file. A session that is open in another
                 process, or was last written by another program, is forked instead; `notices` says so.
@@ -159,8 +160,8 @@ class SessionBase(TurnUndo, SessionInput, SessionEdits, Inspection, SideCalls):
             _check_tool_names(given)
         # A caller that passes settings has their findings.
         notices = [finding.text for finding in loaded.findings] if settings is None else []
-        chosen = named_policy(policy) if isinstance(policy, str) else policy or loaded.policy
-        self._policy = None if policy is None else chosen
+        chosen = loaded.policy if policy is None else loaded.with_flags(policy)
+        self._policy = policy
         self._window = window
         limits = limits_for(self.provider, chosen, loaded, window=window, options=given.options or {}, notices=notices)
         place = SessionPlace(None if in_memory else _home(home), Path(cwd).resolve(), agent_of)
@@ -251,7 +252,7 @@ class SessionBase(TurnUndo, SessionInput, SessionEdits, Inspection, SideCalls):
             return
         known = {found.text for found in old.findings}
         self._c.notify(*(found.text for found in new.findings if found.text not in known))
-        policy, notices = self._policy or new.policy, list[str]()
+        policy, notices = new.policy if self._policy is None else new.with_flags(self._policy), list[str]()
         options = self._c.prompt.options
         limits = limits_for(self.provider, policy, new, window=self._window, options=options, notices=notices)
         self._c.notify_once(*notices)

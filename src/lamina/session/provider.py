@@ -100,7 +100,7 @@ def limits_for(
         provider.model,
         explicit=window,
         setting=settings.context_window,
-        beta_1m="context-1m" in str(options.get("betas")),
+        beta_1m="context-1m" in f"{options.get('betas')} {options.get('extra_headers')}",
         known=known,
         stated=None if known or asked is not None else _stated_by(provider),
         default=policy.window.default_window,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from lamina.conversation.window.thresholds import MIN_WINDOW, Thresholds, state_of, thresholds
 from lamina.core.errors import InputError
@@ -106,10 +107,14 @@ def test_a_percentage_out_of_range_is_ignored_with_a_sentence(pct: float | str) 
     assert at.findings == (f"Ignored LAMINA_AUTOCOMPACT_PCT={str(pct)!r}: use a number above 0 and up to 100.",)
 
 
-@pytest.mark.spec("T5")
-@pytest.mark.parametrize(("window", "autocompact"), [(1_000_000, 100_000), (200_000, 100_000), (64_000, 64_000 - 16_000 - 3_466)])
-def test_an_absolute_trigger_is_never_later_than_the_offset(window: int, autocompact: int) -> None:
+@pytest.mark.spec("T5", "T9")
+@pytest.mark.parametrize(("window", "autocompact"), [(1_000_000, 100_000), (200_000, 100_000), (64_000, 26_666), (2_500, 1_041)])
+def test_an_absolute_trigger_shrinks_with_the_window(window: int, autocompact: int) -> None:
     assert thresholds(window, None, LEAN.window).autocompact == autocompact
+
+
+def test_an_absolute_trigger_is_never_later_than_the_offset() -> None:
+    assert thresholds(200_000, None, replace(LEAN.window, autocompact_at=190_000)).autocompact == 167_000
 
 
 @pytest.mark.spec("T7")

@@ -25,6 +25,10 @@ FULL = 180_000
 BUDGET = budget_for(CLASSIC.results, FULL)
 
 
+def small_budget(effective: int) -> ResultBudget:
+    return budget_for(CLASSIC.results, effective, scale=min(1.0, effective / FULL))
+
+
 def arrived(tool: str, size: int, kind: Kind = "text", *, per_character: int = 1) -> ArrivedResult:
     return ArrivedResult(tool, size, size * per_character, kind)
 
@@ -98,17 +102,17 @@ def test_a_threshold_can_be_set_for_each_tool_and_its_preview_stays_below_it() -
     [
         (980_000, 30_000, 50_000, 1_470_000),
         (180_000, 30_000, 50_000, 270_000),
-        (108_000, 30_000, 50_000, 162_000),
-        (24_000, 20_000, 20_000, 36_000),
-        (6_000, 5_000, 5_000, 9_000),
+        (108_000, 18_000, 30_000, 162_000),
+        (24_000, 4_000, 6_666, 36_000),
+        (6_000, 1_000, 1_666, 9_000),
         (750, 625, 625, 1_125),
     ],
 )
 @pytest.mark.spec("R1", "T9")
-def test_a_small_window_caps_the_thresholds_and_a_full_one_does_not(
+def test_limits_in_characters_shrink_with_a_small_window_down_to_a_thousand_and_bytes_cap_them(
     effective: int, bash: int, others: int, together_bytes: int
 ) -> None:
-    budget = budget_for(CLASSIC.results, effective)
+    budget = small_budget(effective)
     assert (budget.threshold("Bash"), budget.threshold("Grep"), budget.whole) == (bash, others, together_bytes)
     # At two bytes a token all results of a message leave a quarter of the window free, and one result more than half of it.
     assert budget.whole / 2 <= effective * 3 / 4
@@ -118,9 +122,9 @@ def test_a_small_window_caps_the_thresholds_and_a_full_one_does_not(
 @pytest.mark.spec("R1", "T9")
 def test_on_a_full_window_the_thresholds_hold_for_text_of_every_script_and_on_a_small_one_bytes_count() -> None:
     assert plan([arrived("Grep", 50_000, per_character=3)], BUDGET) == ["keep"]
-    small = budget_for(CLASSIC.results, 6_000)
-    assert plan([arrived("Grep", 1_666, per_character=3), arrived("Grep", 1_667, per_character=3)], small) == ["keep", "spill"]
-    assert small.page_of(arrived("Read", 60_000, per_character=3)) == 1_666
+    small = small_budget(6_000)
+    assert plan([arrived("Grep", 1_250, per_character=4), arrived("Grep", 1_251, per_character=4)], small) == ["keep", "spill"]
+    assert small.page_of(arrived("Read", 60_000, per_character=4)) == 1_250
     # Four results of 50,000 Chinese characters are R1's 200,000 characters, and more tokens than the window has.
     assert plan([arrived("Grep", 50_000, per_character=3)] * 4, BUDGET) == ["spill", "spill", "spill", "keep"]
 
@@ -144,7 +148,7 @@ ARRIVED = st.builds(
 
 @given(st.lists(ARRIVED, max_size=60), st.sampled_from([750, 6_000, 24_000, 180_000, 980_000]))
 def test_what_is_left_fits_or_nothing_more_could_be_saved(came: list[ArrivedResult], effective: int) -> None:
-    budget = budget_for(CLASSIC.results, effective)
+    budget = small_budget(effective)
     fates = plan(came, budget)
     left = sum(_size(one, fate, budget) for one, fate in zip(came, fates, strict=True))
     could = [

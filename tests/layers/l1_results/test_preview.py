@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lamina.core.fence import TAGS
 from lamina.core.reach import Reach
-from lamina.layers.l1_results.preview import ResultHead, cut, cut_to_page, head_of, parts_of, persisted, rest_of
+from lamina.layers.l1_results.preview import ResultHead, cut, cut_to_page, head_of, last_lines, parts_of, persisted, rest_of
 
 READ = rest_of("a", Reach(read=True))
 
@@ -59,6 +59,14 @@ def test_a_preview_is_the_same_on_every_call_and_never_longer_than_asked_for(tex
     assert made == preview(text, most)
     assert len(shown(made).replace("&lt;", "<")) <= most
     assert text.startswith(shown(made).replace("&lt;", "<"))
+
+
+@given(st.text(st.sampled_from("ab\n\r<>/-é€𝄞"), min_size=1, max_size=300), st.integers(0, 100), st.integers(1, 300))
+def test_the_end_of_a_result_is_its_last_characters_wherever_the_reading_began(text: str, most: int, read: int) -> None:
+    data = text.encode()[-read:]
+    end = last_lines(data, most)
+    assert len(end) <= most
+    assert text.removesuffix("\n").endswith(end)
 
 
 @pytest.mark.spec("R2", "G3")

@@ -88,7 +88,7 @@ def test_the_summary_without_a_model_holds_values_from_answers_results_and_argum
     ]
     assert all(read_block(block) for message in messages for block in message["content"])  # they are what the API takes
     [answer] = local.answer({"messages": messages})
-    fifth = answer["text"].split("## 5.")[1].split("## 7.")[0]
+    fifth = answer["text"].split("## 5.")[1].split("## 8.")[0]
     for line in ("The pier has 14 berths in all.", "The harbour opens at 6 in summer.", "Written, and 12 older lines were kept."):
         assert fifth.count(line) == 1
     assert "5150" not in fifth

@@ -228,12 +228,13 @@ def test_what_was_shown_or_read_is_not_open() -> None:
 # How it is shown
 
 
-@pytest.mark.spec("Q6")
+@pytest.mark.spec("Q6", "Q10")
 def test_a_fresh_memory_is_shown_with_its_age_and_no_caveat() -> None:
     text = render_memory(memory(), Path("/m/a.md"), age=60, evidence=UNKNOWN, lines=200, size=4_096)
     assert (
-        "Contents of /m/a.md (a memory, type project, saved today):\n<recalled-memory>\nAbout a\n\nThe text.\n</recalled" in text
-    )
+        "Contents of /m/a.md (a memory, type project, saved today):\n<recalled-memory>\n"
+        "name: a\ndescription: About a\n\nThe text.\n</recalled"
+    ) in text
     assert "check them" not in text
     assert "rests on" not in text
 
@@ -263,7 +264,7 @@ def test_a_long_memory_is_cut_by_lines_or_bytes_and_says_how_to_read_the_rest() 
     by_lines = render_memory(
         memory("\n".join(map(str, range(500)))), Path("/m/a.md"), age=0, evidence=UNKNOWN, lines=200, size=4_096
     )
-    assert "\n197\n</recalled-memory>" in by_lines
+    assert "\n196\n</recalled-memory>" in by_lines
     assert "Only its first 200 lines are shown here. The rest is in the file" in by_lines
     by_bytes = cut_text("字" * 2_000, lines=200, size=4_096)
     assert (by_bytes.text, by_bytes.whole) == ("字" * 1_365, False)

@@ -8,12 +8,13 @@ disk. Files that cannot be read or do not fit are reported and left out; neither
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
-from ...core.blocks import Block, Text, ToolUse, Wire, text
+from ...core.blocks import Block, Text, ToolResult, ToolUse, Wire, text
 from ...core.errors import DiskError
 from ...core.fence import Fenced, escape, reminder
 from ...core.reach import path_in
@@ -45,6 +46,11 @@ NOBODY = Item("", "user", (), "said")
 HOOK = "hook"
 TODOS = "The current to-do list:"
 # The order in which the host's texts are restored; kinds that are not listed come last.
+# How the text of a skill begins in Claude Code, and in a message that restored it.
+_SKILL_DIRECTORY = re.compile(r"Base directory for this skill: (?:[^\n]*[/\\])?(?P<key>[^\n/\\]+)")
+_RESTORED_SKILL = re.compile(
+    r"<system-reminder>\nRestored after the compaction \(skill (?P<key>[^\n]*)\):\n\n(?P<text>.*)\n</system-reminder>", re.DOTALL
+)
 ORDER = ("skill", "plan", "todos", "background", "tools", "agents", "mcp")
 
 
@@ -102,6 +108,8 @@ def put_back(
     if most := c.limits.scaled(c.policy.compact.restored_tokens):
         left = min(left, most)
     texts = _by_kind(c)
+    # Skills that the host registers come first, since it knows them best.
+    texts["skill"] += [skill for skill in invoked_skills(gone) if skill.key not in {one.key for one in texts["skill"]}]
     _files(c, chain, kept, max(0, left - _reserved(c, texts)))
     _from_host(c, chain, kept, max(0, left - sum(size_of(c, record.blocks) for record in chain.restored)), texts)
     return Restoration(tuple(chain.records), chain.elsewhere, tuple(chain.files), tuple(chain.skipped), cut)
@@ -264,6 +272,48 @@ def _by_kind(c: Conversation) -> dict[str, list[RestoredText]]:
     # The host registers skills newest last, but they are selected newest first.
     found["skill"].reverse()
     return found
+
+
+def invoked_skills(items: Sequence[Item]) -> list[RestoredText]:
+    """Return the skills that were invoked in these items, newest first, each once.
+
+    The text of a skill is the result of its call, or, in Claude Code, the message that a program inserted after the result. Skills that an
+    earlier compaction restored come last, in their order."""
+    found: dict[str, str] = {}
+    carried: dict[str, str] = {}
+    names: dict[str, str] = {}
+    latest = ""  # the skill whose result came last
+    for item in items:
+        for block in item.blocks:
+            match block:
+                case ToolUse(name="Skill", input=Mapping() as given):
+                    names[block.id] = str(given.get("skill") or given.get("command") or "")
+                    continue
+                case ToolResult():
+                    latest = "" if block.is_error else names.get(block.tool_use_id, "")
+                    key, words = latest, block.text
+                case Text() if (restored := _RESTORED_SKILL.fullmatch(block.text)) is not None:
+                    carried[restored["key"]] = restored["text"]
+                    continue
+                case Text():
+                    key, words = _skill_in(block.text, item.kind, latest)
+                case _:
+                    continue
+            if key and words:
+                found.pop(key, None)
+                found[key] = words
+    newest_first = {**dict(reversed(found.items())), **{key: words for key, words in carried.items() if key not in found}}
+    return [RestoredText("skill", key, words) for key, words in newest_first.items()]
+
+
+def _skill_in(words: str, kind: str, latest: str) -> tuple[str, str]:
+    """Return the name and the text of the skill in a message; both are empty if there is none. `latest` was invoked last."""
+    if kind == "attachment:invoked_skills":
+        return "invoked earlier", words
+    named = _SKILL_DIRECTORY.match(words) if kind == "meta" else None
+    if named is None:
+        return "", ""
+    return latest if latest.endswith(named["key"]) else named["key"], words
 
 
 def _given(c: Conversation) -> Iterator[RestoredText]:

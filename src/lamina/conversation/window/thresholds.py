@@ -80,7 +80,7 @@ def thresholds(
     blocking = _within(before_end(policy.blocking_offset), 3, effective - 1)
     autocompact = latest = _within(before_end(policy.autocompact_offset), 2, blocking - 1)
     if policy.autocompact_at is not None:
-        autocompact = _within(policy.autocompact_at, 2, autocompact)
+        autocompact = _within(math.floor(policy.autocompact_at * scale), 2, autocompact)
     share, findings = _percentage(pct)
     if share is not None:
         # Round first: 33.3 percent of 180,000 is 59,940, but floating point yields 59,939.99.

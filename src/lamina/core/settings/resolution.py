@@ -25,7 +25,7 @@ import msgspec
 from ..errors import InputError, SettingError
 from ..flags import Flags
 from ..inputs import check_type
-from ..policy import Policy
+from ..policy import POLICIES, Policy, named_policy
 from .collection_kinds import NO_ENTRIES
 from .levels import TREE, Document, Finding, Judge, Level, LevelReader, finding
 from .table import BY_KEY, SETTINGS, Resolved, Setting, Source, Table, defaults, find, policy_from
@@ -110,6 +110,10 @@ class Settings(Table):
         if remote == self._remote:
             return self
         return _fill(object.__new__(Settings), self._levels, remote, trusted=self.trusted, refresh=self._refresh)
+
+    def with_flags(self, policy: Policy | str) -> Policy:
+        """Return a policy that was given in code, with the numbers that remote flags set. A switch that a flag turned off is off."""
+        return policy_from(named_policy(policy) if isinstance(policy, str) else policy, self._remote.values)
 
     def with_arguments(self, **arguments: Any) -> Settings:
         """Return these settings with some set in code. None leaves a setting as it is. The result follows the same files."""
@@ -251,7 +255,7 @@ def _decide(levels: Sequence[Level], remote: Level, *, trusted: bool) -> _Decide
         if key != name:
             values[key] = _fold(BY_KEY[key], by_source, remote, trusted, findings, base=values[key])
     _follow_rules(values, by_source)
-    return _Decided(values, policy_from(policy.value, values), tuple(findings))
+    return _Decided(values, policy_from(POLICIES[policy.value], values), tuple(findings))
 
 
 def _fold(

@@ -432,14 +432,14 @@ def defaults(policy: str = DEFAULT_POLICY) -> dict[str, Resolved]:
     return found
 
 
-def policy_from(name: str, values: Mapping[str, Resolved]) -> Policy:
-    """Return the named policy with all configured numbers applied, or the same object if no number is configured."""
-    policy = POLICIES[name]
+def policy_from(policy: Policy, values: Mapping[str, Resolved]) -> Policy:
+    """Return the policy with all configured numbers applied, or the same object if no number is configured."""
     for (group, field), row in NUMBERS.items():
-        found = values[row.key]
-        if found.source != "default":
+        found = values.get(row.key)
+        if found is not None and found.source != "default":
             numbers = getattr(policy, group)
             like = getattr(numbers, field)
-            value = type(like)(found.value) if isinstance(like, dict | frozenset) else found.value
+            value = row.kind.join(found.value, like)
+            value = type(like)(value) if isinstance(like, dict | frozenset) else value
             policy = msgspec.structs.replace(policy, **{group: msgspec.structs.replace(numbers, **{field: value})})
     return policy

@@ -22,6 +22,8 @@ _SINGLE_TOP, _SINGLE_BOTTOM = 5, 6
 # All results of one message may take three quarters of the window. The user's message and the history need the rest, and clearing
 # and compaction only work below the blocking limit.
 _WHOLE_TOP, _WHOLE_BOTTOM = 3, 2
+# No limit shrinks below this many characters: a preview with the text around it would be as long.
+SHORTEST_LIMIT = 1_000
 # Characters of the text around a preview, with a path of ordinary length.
 FRAME = 400
 # The model chooses the tool name, so an unknown name can be arbitrarily long; its beginning is enough.
@@ -46,6 +48,7 @@ class ResultBudget(msgspec.Struct, frozen=True):
     default: int
     per_message: int
     preview: int
+    end_percent: int
     single: int  # maximum bytes of one result in this window
     whole: int  # maximum bytes of all results of a message; a single result above it can never be sent
 
@@ -74,14 +77,20 @@ class _Load(msgspec.Struct, frozen=True):
     weight: int
 
 
-def budget_for(policy: ResultPolicy, effective: int) -> ResultBudget:
-    """Return the budget for a window of `effective` tokens.
+def shrunk(characters: int, scale: float) -> int:
+    """Return a limit in characters for a small window, whose token budgets shrink by `scale`. Short results always stay."""
+    return min(characters, max(SHORTEST_LIMIT, int(characters * scale)))
 
-    The policy's thresholds are in characters and do not scale with the window (only token figures do). The window still caps
-    them, so one result cannot fill a window of a few thousand tokens."""
+
+def budget_for(policy: ResultPolicy, effective: int, *, scale: float = 1.0) -> ResultBudget:
+    """Return the budget for a window of `effective` tokens, whose token budgets shrink by `scale`.
+
+    The window caps the thresholds, too: in bytes, which count for scripts with long encodings."""
+    per_tool = {tool: shrunk(characters, scale) for tool, characters in policy.per_tool.items()}
+    default, per_message = shrunk(policy.default, scale), shrunk(policy.per_message, scale)
     single = max(1, effective * _SINGLE_TOP // _SINGLE_BOTTOM)
     whole = max(1, effective * _WHOLE_TOP // _WHOLE_BOTTOM)
-    return ResultBudget(policy.per_tool, policy.default, policy.per_message, policy.preview, single, whole)
+    return ResultBudget(per_tool, default, per_message, policy.preview, policy.end_percent, single, whole)
 
 
 def weigh(text: str, most: int) -> int:

@@ -18,10 +18,13 @@ from ...core.reach import EXPAND, Reach
 _SECOND_HALF = 2
 # A character of UTF-8 has at most four bytes.
 _BYTES_PER_CHARACTER = 4
+_CONTINUATION = bytes(range(0x80, 0xC0))
 # What a model without a tool for files can do to see a result again.
 REPEAT = "Repeat the call if you need the rest.\n"
 # The line number that Read prints before each line.
 _NUMBERED = re.compile(r" *([0-9]{1,15})[\t→]")
+# What precedes the parts of a result in a preview. `beginning_in` finds the parts of logged previews by them, so they must not change.
+_BEGINS, _ENDS = "\nIt begins:\n", "\nIt ends:\n"
 # Characters reserved inside a page for the note at its end.
 _ADVICE = 200
 # How the notes at the end of a cut result begin. `parts_of` recognises logged results by them, so they must not change.
@@ -64,6 +67,17 @@ def line_end(text: str, most: int) -> str:
     return text[:end] if end > most // _SECOND_HALF else text[:most]
 
 
+def last_lines(data: bytes, most: int) -> str:
+    """Decode the last `most` characters of `data`, the end of a result. They begin with a full line, if one begins in their first half."""
+    # The first bytes may belong to a character that began before.
+    text = data.lstrip(_CONTINUATION).decode("utf-8", "replace").removesuffix("\n")
+    return _line_start(text[-most:]) if most else ""
+
+
+def _line_start(text: str) -> str:
+    return text[start + 1 :] if 0 <= (start := text.find("\n")) < len(text) // _SECOND_HALF else text
+
+
 def rest_of(call: str, reach: Reach) -> str:
     """Tell the model how to see the rest of a result, in terms of the tools it has; empty if it has none."""
     if reach.files:
@@ -71,35 +85,46 @@ def rest_of(call: str, reach: Reach) -> str:
     return f"{EXPAND} with node={call} shows the rest, page by page.\n" if reach.expand else ""
 
 
-def persisted(head: ResultHead, *, most: int, size: int, path: str, rest: str, most_bytes: int | None = None) -> str:
-    """Return the preview with the size and path of the whole result. `most_bytes` limits it further in a small window, and `rest`
-    tells how to see the rest."""
-    fitting = head.text if most_bytes is None else head.text.encode()[:most_bytes].decode("utf-8", "ignore")
-    beginning = line_end(head.text, min(most, len(fitting)))
+def persisted(
+    head: ResultHead, *, most: int, size: int, path: str, rest: str, most_bytes: int | None = None, end: str = ""
+) -> str:
+    """Return the preview with the size and path of the whole result. `most_bytes` limits its beginning further in a small window, `rest`
+    tells how to see the rest, and `end` is the end of the result, if it is shown too."""
     # The path helps only a model that can open it.
-    where = "Only its beginning is shown." if not rest or rest.startswith(EXPAND) else f"The complete result is in {escape(path)}"
+    only = "Only its beginning and its end are shown." if end else "Only its beginning is shown."
+    where = only if not rest or rest.startswith(EXPAND) else f"The complete result is in {escape(path)}"
     kind = "It contains binary or non-UTF-8 data; bytes that cannot be decoded are shown as \ufffd.\n" if head.binary else ""
     return (
         "<persisted-output>\n"
         f"This result has {size:,} bytes, too many to show at once. {where}\n"
         f"{escape(rest)}{kind}"
-        f"\nIt begins:\n{escape(beginning)}\n"
+        f"{_excerpt(head, end, most, most_bytes)}"
         "</persisted-output>"
     )
 
 
-def once_preview(head: ResultHead, *, most: int, size: int, path: str, rest: str, most_bytes: int) -> str:
+def once_preview(head: ResultHead, *, most: int, size: int, path: str, rest: str, most_bytes: int, end: str = "") -> str:
     """Return the text that replaces a result after it was shown once. The arguments are those of `persisted`."""
-    fitting = head.text.encode()[:most_bytes].decode("utf-8", "ignore")
-    beginning = line_end(head.text, min(most, len(fitting)))
     where = f" All of it is in {escape(path)}" if rest and not rest.startswith(EXPAND) else ""
     return (
         "<persisted-output>\n"
         f"This result of {size:,} bytes was shown once.{where}\n"
         f"{escape(rest) or REPEAT}"
-        f"\nIt begins:\n{escape(beginning)}\n"
+        f"{_excerpt(head, end, most, most_bytes)}"
         "</persisted-output>"
     )
+
+
+def _excerpt(head: ResultHead, end: str, most: int, most_bytes: int | None) -> str:
+    fitting = head.text if most_bytes is None else head.text.encode()[:most_bytes].decode("utf-8", "ignore")
+    beginning = f"{_BEGINS}{escape(line_end(head.text, min(most, len(fitting))))}\n"
+    return beginning + (f"{_ENDS}{escape(end)}\n" if end else "")
+
+
+def beginning_in(preview: str) -> str:
+    """Return the beginning of a result that its preview shows, escaped."""
+    shown = preview.partition(_BEGINS)[2].removesuffix("\n</persisted-output>")
+    return shown.rpartition(f"\n{_ENDS}")[0] or shown
 
 
 class ShownParts(msgspec.Struct, frozen=True):
@@ -137,8 +162,7 @@ def cut(text: str, most: int, why: str, *, whole: bool = True) -> str:
     room = min(room, len(text))
     head = line_end(text, room * _HEAD_TOP // _HEAD_BOTTOM)
     tail = text[len(text) - (room - len(head)) :] if room > len(head) else ""
-    # The end starts with a full line, if one begins in its first half.
-    tail = tail[start + 1 :] if 0 <= (start := tail.find("\n")) < len(tail) // _SECOND_HALF else tail
+    tail = _line_start(tail)
     gone = len(text) - len(head) - len(tail)
     return head + _MIDDLE.format(gone=gone, whole=len(text), reason=reason, again=again) + tail
 

@@ -17,7 +17,7 @@ from ...core.records import Event, Message, Record, Spill
 from ...disk.faults import reporting
 from ...disk.session_files.spills import DIRECTORY, open_result
 from .plan import empty_marker
-from .preview import parts_of
+from .preview import beginning_in, parts_of
 from .source import CHUNK, encoded
 
 
@@ -131,7 +131,7 @@ def as_kept(block: ToolResult, tool: str, preview: str | None, spill: Spill | No
     if spill is not None:
         same, preview = sha256(encoded(block.text)).hexdigest() == spill.sha256, spill.preview
     elif preview is not None and preview.startswith("<persisted-output>"):
-        beginning = preview.partition("\nIt begins:\n")[2].removesuffix("\n</persisted-output>")
+        beginning = beginning_in(preview)
         size = f" {len(encoded(block.text)):,} bytes"
         same = size in preview and escape(block.text[: len(beginning)]).startswith(beginning)
     else:

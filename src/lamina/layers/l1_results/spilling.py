@@ -24,9 +24,9 @@ from ...disk.files import read_head
 from ...disk.session_files.spills import WrittenResult, open_result, open_spills, sweep_results, take_over
 from ...disk.temp_files import Durability
 from .plan import ResultBudget
-from .preview import cut, head_of, once_preview, persisted, rest_of
+from .preview import cut, head_of, last_lines, once_preview, persisted, rest_of
 from .reopen import LoggedResults
-from .source import CHUNK, Tape, is_json, tape_of
+from .source import BYTES_PER_CHARACTER, CHUNK, Tape, is_json, tape_of
 
 # The scan for secrets takes about half a millisecond per kilobyte, so only this many bytes are scanned.
 SCANNED = 16 << 10
@@ -38,6 +38,7 @@ class PreviewRoom(msgspec.Struct, frozen=True):
     characters: int
     bytes: int
     reach: Reach
+    end_percent: int  # the share of the preview that shows the end of the result
     once: bool = False  # the result is shown once before its preview replaces it
     named: Callable[[str], str] = str  # how a path is shown to the model
 
@@ -62,22 +63,32 @@ def spill(
 def adopt(session: Path, tool_use_id: str, file: str, *, preview: PreviewRoom) -> SpilledResult:
     """Spill a result that is already in a file of the session (the output of a command)."""
     written = take_over(session, tool_use_id, file)
+    return _spilled(tool_use_id, written, _read_part(written, 0, CHUNK), preview)
+
+
+def _read_part(written: WrittenResult, start: int, most: int) -> bytes:
     fd = open_result(written.path)
     try:
         with reporting(written.path):
-            head = read_head(fd, CHUNK)
+            os.lseek(fd, start, os.SEEK_SET)
+            return read_head(fd, most)
     finally:
         os.close(fd)
-    return _spilled(tool_use_id, written, head, preview)
 
 
 def _spilled(call: str, written: WrittenResult, head: bytes, preview: PreviewRoom) -> SpilledResult:
-    beginning = head_of(head, preview.characters, whole=len(head) == written.size)
+    end_characters, end_bytes = (size * preview.end_percent // 100 for size in (preview.characters, preview.bytes))
+    most, most_bytes = preview.characters - end_characters, preview.bytes - end_bytes
+    beginning = head_of(head, most, whole=len(head) == written.size)
+    # What the beginning shows is not shown again.
+    room = min(end_bytes, end_characters * BYTES_PER_CHARACTER, written.size - len(beginning.text.encode()))
+    end = last_lines(_read_part(written, written.size - room, room), end_characters) if room > 0 else ""
     path = os.fspath(written.path)
     shown = (once_preview if preview.once else persisted)(
         beginning,
-        most=preview.characters,
-        most_bytes=preview.bytes,
+        end=end,
+        most=most,
+        most_bytes=most_bytes,
         size=written.size,
         path=preview.named(path),
         rest=rest_of(call, preview.reach),
@@ -205,12 +216,21 @@ class Spilling:
         self.records.append(Event(uuid, parent, time, name, data))
 
     def _room(self, tool: str) -> PreviewRoom:
-        return PreviewRoom(self._budget.preview_of(tool), self._budget.preview_weight, self._c.prompt.reach)
+        return PreviewRoom(
+            self._budget.preview_of(tool), self._budget.preview_weight, self._c.prompt.reach, self._budget.end_percent
+        )
 
     def _once_room(self) -> PreviewRoom:
         c = self._c
         most = min(c.policy.once.preview, self._budget.single // 2)
-        return PreviewRoom(max(1, most), self._budget.preview_weight, c.prompt.reach, once=True, named=c.name_for_model)
+        return PreviewRoom(
+            max(1, most),
+            self._budget.preview_weight,
+            c.prompt.reach,
+            self._budget.end_percent,
+            once=True,
+            named=c.name_for_model,
+        )
 
     def _sweep(self) -> None:
         """Delete the leftovers of crashed writers, once, before the first spill of the session."""

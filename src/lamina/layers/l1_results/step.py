@@ -26,7 +26,19 @@ from ...core.reach import path_in
 from ...core.records import Record, Revoke, Spill
 from ...core.shown_results import escape_result
 from ...disk.session_files.spills import DIRECTORY, named_by
-from .plan import ArrivedResult, ResultBudget, ResultFate, alone, budget_for, empty_marker, plan, shown_once, together, weigh
+from .plan import (
+    ArrivedResult,
+    ResultBudget,
+    ResultFate,
+    alone,
+    budget_for,
+    empty_marker,
+    plan,
+    shown_once,
+    shrunk,
+    together,
+    weigh,
+)
 from .preview import cut_to_page
 from .reopen import LoggedResults, as_kept, is_nothing
 from .source import is_json, read_small, tape_of
@@ -94,8 +106,10 @@ def _once(c: Conversation) -> OncePolicy | None:
     thinks = not isinstance(thinking, Mapping) or thinking.get("type") != "disabled"
     if not c.policy.once.from_chars or (c.capabilities.binds_thinking and thinks):
         return None
-    own = c.host.read_tool
-    return replace(c.policy.once, kept_tools=c.policy.once.kept_tools | {own}) if own else c.policy.once
+    once, own = c.policy.once, c.host.read_tool
+    return replace(
+        once, from_chars=shrunk(once.from_chars, c.limits.scale), kept_tools=once.kept_tools | {own} if own else once.kept_tools
+    )
 
 
 def _frozen(c: Conversation, tool_use_id: str) -> bool:
@@ -242,7 +256,7 @@ def _known(c: Conversation) -> LoggedResults:
 
 
 def _budget(c: Conversation) -> ResultBudget:
-    return budget_for(c.policy.results, c.limits.effective)
+    return budget_for(c.policy.results, c.limits.effective, scale=c.limits.scale)
 
 
 def _arrived(

@@ -14,7 +14,9 @@ from ...conversation.state import Conversation
 from ...conversation.window.features import measure_all
 from ...core.blocks import Block, Wire, tool_result
 from ...core.errors import DiskError
+from ...core.policy import MicroPolicy
 from ...core.prefix import Reason
+from ...core.reach import OWN_NAMES
 from ...core.receipts import Told, write_receipt
 from ...core.records import Clear, Event, Spill, new_id
 from ...disk.session_files.spills import DIRECTORY, Spills, open_spills
@@ -35,7 +37,7 @@ class MicroState:
         self.applied = 0  # tokens that the provider last reported as cleared
         self.trouble = ""  # the last reported reason why originals could not be saved
         self.marker_tokens = 0
-        self.unsupported = False  # whether the user knows that the provider has no cache edits
+        self.unsupported: set[str] = set()  # settings that the user knows this provider does not support
 
 
 def updated_state(c: Conversation) -> MicroState:
@@ -45,10 +47,19 @@ def updated_state(c: Conversation) -> MicroState:
     if c.log.revoked != state.revoked:
         _note_revoked(c, state)
     cold = c.policy.cold
-    rules = Rules(c.policy.micro.clearable, state.spared, state.marker_tokens, cold.clear or cold.repeated)
+    rules = Rules(clearable_in(c), state.spared, state.marker_tokens, cold.clear or cold.repeated)
     if state.registry.follow(c.log.view, rules, lambda block: tokens_of(c, block)):
         c.cache_edits.prune(state.registry)
     return state
+
+
+def clearable_in(c: Conversation) -> frozenset[str]:
+    """Return the tools whose results may be cleared: those of the policy and, under a loop of the host's own, all that it declares."""
+    return clearable_tools(c.policy.micro, c.prompt.tool_names if c.host.tool_runner is None else frozenset())
+
+
+def clearable_tools(policy: MicroPolicy, declared: frozenset[str]) -> frozenset[str]:
+    return (policy.clearable | declared) - OWN_NAMES - policy.kept_tools
 
 
 def _begin(c: Conversation, state: MicroState) -> None:

@@ -26,17 +26,24 @@ from ...conversation.triggers import compaction_at
 from ...conversation.window.thresholds import Thresholds
 from ...core.blocks import Wire
 from ...core.policy import Policy
+from ...core.reach import tool_names
 from ...core.records import new_id
 from ...core.reply import Reply
 from ...core.settings import Settings
 from ...providers import Capabilities
-from .clearing import EDITS_EVENT, MicroState, carry_out, tokens_of, updated_state
+from .clearing import EDITS_EVENT, MicroState, carry_out, clearable_in, clearable_tools, tokens_of, updated_state
 from .cold import plan_cold, plan_repeated, shortened
-from .old_answers import SHORT_ID, failed_calls, plan_answers
+from .old_answers import SHORT_ID, failed_calls, is_clearable, plan_answers
 from .plan import Clearing, Cycle, has_expired, pays, plan_edits, plan_idle, plan_size
 from .registry import Registry
 
-UNSUPPORTED = "The provider does not support cache edits (lamina.cacheEdits), so they are not used."
+UNSUPPORTED = {
+    "cache_edits": "The provider does not support cache edits (lamina.cacheEdits), so they are not used.",
+    "context_management": (
+        "This server is not known to clear old tool results itself (lamina.apiClearing, context_management), so it is not asked to. "
+        "Lamina clears them by size instead."
+    ),
+}
 NO_EDITS = "The provider ignored the requested cache edits. From now on, old tool results are cleared by size."
 
 
@@ -51,15 +58,24 @@ def clear(c: Conversation) -> None:
         return
     if c.settings.idle_clearing and _after_pause(c, state):
         return
-    by_provider = c.capabilities.context_management and clears_by_itself(c.prompt.options)
-    if c.settings.cache_edits and not c.capabilities.cache_edits and not (state.unsupported or c.cache_edits.off):
-        state.unsupported = True
-        c.notify_once(UNSUPPORTED)
+    asks_provider = clears_by_itself(c.prompt.options)
+    by_provider = c.capabilities.context_management and asks_provider
+    if c.settings.cache_edits and not c.cache_edits.off:
+        _need(c, state, "cache_edits")
+    if c.settings.api_clearing or asks_provider:
+        _need(c, state, "context_management")
     if c.settings.cache_edits and c.capabilities.cache_edits and not c.cache_edits.off and not by_provider:
         _mark(c, state)
     elif c.settings.size_clearing:
         _by_size(c, state)
         _shorten_answers(c, state)
+
+
+def _need(c: Conversation, state: MicroState, capability: str) -> None:
+    """Tell the user once if a way of clearing is switched on that the provider does not have."""
+    if not getattr(c.capabilities, capability) and capability not in state.unsupported:
+        state.unsupported.add(capability)
+        c.notify_once(UNSUPPORTED[capability])
 
 
 def clear_repeated(c: Conversation) -> None:
@@ -114,14 +130,14 @@ def options(
     if not (settings.api_clearing and capabilities.context_management) or "context_management" in (given or {}):
         return {}
     micro = policy.micro
-    thinking = (given or {}).get("thinking")
+    thinking, names = (given or {}).get("thinking"), tool_names(tools)
     trigger = micro.api_trigger
     if limits is not None:
         trigger = max(1, min(limits.scaled(trigger), limits.autocompact * micro.api_percent // 100))
     return api_options(
         trigger=trigger,
         clear_at_least=micro.api_clear_at_least * trigger // micro.api_trigger,
-        excluded=[str(tool["name"]) for tool in tools if "name" in tool and tool["name"] not in micro.clearable],
+        excluded=[name for name in names if not is_clearable(name, clearable_tools(micro, frozenset(names)))],
         thinking=isinstance(thinking, dict) and thinking.get("type") in ("enabled", "adaptive"),
     )
 
@@ -131,7 +147,7 @@ def _when_cold(c: Conversation, state: MicroState) -> bool:
     answers = shortened(
         planned,
         node=uuid[:SHORT_ID] if c.prompt.reach.expand else "",
-        tools=c.policy.micro.clearable,
+        tools=clearable_in(c),
         failed=failed_calls(c.log.view.items) if planned.inputs else (),
         measure=lambda block: tokens_of(c, block),
     )
@@ -194,7 +210,7 @@ def _shorten_answers(c: Conversation, state: MicroState) -> None:
         c.log.view.items,
         long_answers,
         node=uuid[:SHORT_ID] if c.prompt.reach.expand else "",
-        tools=micro.clearable,
+        tools=clearable_in(c),
         keep_tokens=c.limits.scaled(micro.keep_tokens),
         keep_last=micro.keep_last,
         save_at_least=c.limits.scaled(micro.save_at_least),

@@ -88,7 +88,7 @@ def apply_summary(
     parent = c.log.tree.leaf if within else summary
     parts = put_together(c, items, made, got, wanted, by=decision, parent=parent)
     too_large = parts.after > ceiling(c) or tokens_of(c, got.text) > MOST_RESERVES * reserve(c)
-    if too_large and (short := _within_reserve(c, got)) != got:
+    if too_large and (short := _within_room(c, got, parts.after - ceiling(c))) != got:
         got, parts = short, put_together(c, items, made, short, wanted, by=decision, parent=parent)
     # Both sides use the same estimate, since the provider's reported count may follow another rule.
     was = c.count.before_messages + size_of(c, [block for item in items for block in item.blocks])
@@ -112,11 +112,16 @@ def apply_summary(
     return commit(c, items, new, wanted)
 
 
-def _within_reserve(c: Conversation, got: SummaryMade) -> SummaryMade:
-    """Shorten a summary from a server that ignored `max_tokens`: one that fills the window could never be compacted again, and
-    every call would pay for it."""
-    words = shortened(got.text, reserve(c), lambda text: tokens_of(c, text), least=LEAST_CHARACTERS)
-    return msgspec.structs.replace(got, text=words)
+def _within_room(c: Conversation, got: SummaryMade, over: int) -> SummaryMade:
+    """Shorten a summary with which the window would hold `over` tokens too many, or that is longer than it was asked to be.
+
+    One that fills the window could never be compacted again, and every call would pay for it."""
+
+    def tokens(words: str) -> int:
+        return tokens_of(c, words)
+
+    most = min(reserve(c), tokens(got.text) - max(0, over))
+    return msgspec.structs.replace(got, text=shortened(got.text, max(1, most), tokens, least=LEAST_CHARACTERS))
 
 
 def _is_left_out(item: Item, got: SummaryMade, parts: SummaryParts) -> bool:

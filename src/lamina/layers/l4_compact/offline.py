@@ -106,6 +106,8 @@ MOST_VALUES = 100
 EARLIER = 12_000
 
 NONE = "(nothing found)"
+REQUEST = "1. Primary request and intent"
+EARLIER_HEADING = "From an earlier summary:\n"
 # Shares of each section that are tried until the summary is within its budget.
 SHARES = (1.0, 0.5, 0.25, 0.1)
 LEAST_LINES = 4
@@ -130,9 +132,9 @@ def mechanical(items: Sequence[Item], budget: int, tokens: Tokens) -> str:
 
 def digest(spoken: Sequence[Spoken], budget: int, tokens: Tokens) -> str:
     """Return the sections of a summary of these messages. Only if they are too large even with few lines is the text cut."""
-    sections, words = _sections(spoken), ""
+    sections, words = [(heading, lines) for heading, lines in _sections(spoken) if lines] or [(REQUEST, [NONE])], ""
     for share in SHARES:
-        words = "\n\n".join(f"## {heading}\n" + ("\n".join(_part(lines, share)) or NONE) for heading, lines in sections)
+        words = "\n\n".join(f"## {heading}\n" + "\n".join(_part(lines, share)) for heading, lines in sections)
         if tokens(words) <= budget:
             return words
     return shortened(words, budget, tokens, least=LEAST_CHARACTERS)
@@ -152,8 +154,7 @@ def _sections(spoken: Sequence[Spoken]) -> list[tuple[str, list[str]]]:
     request = [f"First: {_line(said[0])}", f"Last: {_line(said[-1])}"] if said else []
     earlier = [_earlier(words_of(_blocks(one))) for one in spoken if one.summary]
     return [
-        ("1. Primary request and intent", earlier + request[: len(set(said))]),
-        ("2. Key technical concepts", []),
+        (REQUEST, earlier + request[: len(set(said))]),
         ("3. Files and code", _commands(calls)),
         ("4. Errors and fixes", _errors(spoken)),
         ("5. Problem solving", [f"- {safe(line)}" for line in stated(_texts(spoken), MOST_VALUES)]),
@@ -193,9 +194,9 @@ def _earlier(text: str) -> str:
     """Return the sections of an earlier summary, with headings one level lower so that each number occurs once."""
     start = text.find("## 1.")
     body = text[max(0, start) :][:EARLIER]
-    return "From an earlier summary:\n" + _SECTION.sub(
-        lambda found: f"#{found[0]}", re.sub(r"(?s)## 6\..*?(?=## 7\.|\Z)", "", body)
-    )
+    lowered = _SECTION.sub(lambda found: f"#{found[0]}", re.sub(r"(?s)## 6\..*?(?=## 7\.|\Z)", "", body))
+    # A summary of a summary is one earlier summary.
+    return EARLIER_HEADING + lowered.replace(f"### {REQUEST}\n{EARLIER_HEADING}", "")
 
 
 def _commands(calls: Sequence[ToolUse]) -> list[str]:

@@ -20,6 +20,7 @@ from ...core.effects import Flow, Sleep
 from ...core.errors import Aborted, LaminaError, PromptTooLong, ProviderError
 from ...core.usage import Usage
 from ...core.view import Item
+from ...fork.background import LOCAL
 from ...fork.fork import ForkOutcome, run_fork
 from ...fork.handover import Handover, altered
 from ...providers.models import known
@@ -167,7 +168,7 @@ def without_model(c: Conversation, items: Sequence[Item], made: SummaryPlan, why
     model did not write it."""
     part = items[made.start : made.end]
     whole = size_of(c, [block for item in part for block in item.blocks])
-    text = mechanical(part, min(reserve(c), max(1, whole // 2)), lambda words: tokens_of(c, words))
+    text = mechanical(part, min(_most_by_rules(c), max(1, whole // 2)), lambda words: tokens_of(c, words))
     answers = len([one for one in rounds(part) if any(item.role == "assistant" for item in part[one.start : one.end])])
     return SummaryMade(text, usage, answers, frozenset(item.uuid for item in part), instead=why)
 
@@ -175,5 +176,10 @@ def without_model(c: Conversation, items: Sequence[Item], made: SummaryPlan, why
 def reserve(c: Conversation) -> int:
     """Return the tokens reserved for an answer, which is also the maximum length of a summary."""
     info = known(c.prompt.model)
-    most = min(c.policy.window.reserve, c.limits.effective // RESERVE_PART)
+    most = _most_by_rules(c) if c.prompt.model == LOCAL else min(c.policy.window.reserve, c.limits.effective // RESERVE_PART)
     return max(1, min(most, info.max_output) if info is not None and info.max_output else most)
+
+
+def _most_by_rules(c: Conversation) -> int:
+    """Return the maximum length of a summary by rules. It shrinks with the window; a model needs more to write a whole one."""
+    return c.limits.scaled(c.policy.window.reserve)

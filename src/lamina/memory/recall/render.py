@@ -68,10 +68,11 @@ def render_memory(topic: Topic, path: Path, *, age: float, evidence: Freshness, 
 
 
 def _text(topic: Topic) -> str:
-    """Return the description, unless the body begins with it, and the body."""
-    body = readable_text(topic.body)
-    about = topic.description.strip()
-    return body if normal(body).startswith(normal(about.rstrip("."))) else f"{about}\n\n{body}".strip()
+    """Return the name, the description, unless the body begins with it, and the body."""
+    body, about = readable_text(topic.body), readable_text(topic.description)
+    repeated = normal(body).startswith(normal(about.rstrip(".")))
+    head = [f"name: {readable_text(topic.name)}", *([] if repeated else [f"description: {about}"])]
+    return "\n".join(head) + f"\n\n{body}"
 
 
 def readable_text(text: str) -> str:
