@@ -48,10 +48,13 @@ _CJK_SCAFFOLD = re.compile(
 # A memory writes dates out that the user gave as a day.
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _HIRAGANA = re.compile("[\u3041-\u309f]{2}")
+# Words that negate what follows, or reject it. Two of them in a Spanish sentence negate once.
 NEGATION = re.compile(
-    r"\b(?:not|no|never|none|nobody|neither|nor|without|stop|avoid|instead|cannot|(?:do|does|did|is|are|was|were|ca|wo|would|should|could|must"
-    r"|have|has|had|need|ai)n['’]?t|nicht|nie|niemals|kein\w*|ohne|statt|pas|jamais|sans|nunca|sin|non(?!-)|mai)\b"
-    r"|[不别別没沒勿無无莫未]|ない|ません|않|말|마세|못|안 ",
+    r"\bno (?:\w+ ){1,4}?(?:nunca|nada|nadie|jamás)\b"
+    r"|\b(?:not|no|never|none|nobody|neither|nor|without|stop|avoid\w*|instead|cannot|(?:do|does|did|is|are|was|were|ca|wo|would|should|could|must"
+    r"|have|has|had|need|ai)n['’]?t|dislikes?|hate[sd]?|detests?|nicht|nie|niemals|kein\w*|ohne|statt|hass(?:e|t|en)|vermeid\w*"
+    r"|pas|jamais|sans|aucune?|détest\w+|évit\w+|nunca|jamás|sin|odi[oa]|detest[oa]|evit[ae]\w*|non(?!-)|mai)\b"
+    r"|[不别別没沒勿無无莫未]|讨厌|避免|禁止|停止|ない|なく|なかっ|ません|嫌|やめ|避け|않|말|마세|못|안 |없|싫|피하|금지|그만",
     re.IGNORECASE,
 )
 # Words that reject something without a negation.
@@ -114,8 +117,13 @@ def covers(wanted: Collection[str], known: Collection[str], *, asked: bool = Fal
     return total > 0 and weight(shared(wanted, known)) >= needed
 
 
+def without_idioms(text: str) -> str:
+    """Return the text without words that contain a negation and negate nothing."""
+    return _NOT_NEGATED.sub(" ", text)
+
+
 def negated(text: str) -> bool:
-    return NEGATION.search(_NOT_NEGATED.sub(" ", text)) is not None
+    return NEGATION.search(without_idioms(text)) is not None
 
 
 def flips(claim: str, quote: str) -> bool:
@@ -153,7 +161,7 @@ def statements(body: str) -> list[Statement]:
         elif not line.strip():
             advice = False
         found += [Statement(each, content(each), advice) for each in _SENTENCE_END.split(line) if each.strip()]
-    return [each for each in found if each.content]
+    return [each for each in found if re.search(r"\w", each.text)]
 
 
 class Passage(NamedTuple):

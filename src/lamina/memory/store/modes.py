@@ -2,7 +2,7 @@
 
 `off`: memory is empty and accepts nothing. `read-only`: it can be read but not changed. `confirm`: the user's saves are
 written; all other changes and the user's imports wait in the inbox. `auto`: everyone writes what the user said. A change
-whose content has another origin waits in the inbox, is marked with that origin, and is never a memory about the user.
+whose content has another origin waits in the inbox, and is marked with that origin.
 
 It owns `.inbox/*.json` in the memory directory. Invariants: no memory is changed before the user approves. An approval
 covers the content the user saw, so a proposal whose memory changed in the meantime is shown again first. Secrets are removed
@@ -28,7 +28,7 @@ from .directory import DirectoryStore
 from .draft import MOST_BYTES, Draft
 from .index import INDEX, RewrittenIndex
 from .journal import digest_of, unified_diff
-from .topic import PERSONAL, Kind, Topic, evidence_of, origin_of, read_topic, with_origin
+from .topic import Kind, Topic, evidence_of, origin_of, read_topic, with_origin
 from .topic_files import decode_text
 
 INBOX = ".inbox"
@@ -206,7 +206,6 @@ class GatedStore:
 
     def save(self, draft: Draft, *, why: ChangeReason, base: str | None = None) -> Saved | Proposed:
         """Save a memory. With `base`, only if its file still has that digest; the empty one means that there is no file."""
-        _check_origin(draft.name, draft.type, why)
         draft = msgspec.structs.replace(draft, origin=why.origin or draft.origin)
         return self.store.save(draft, why=why, base=base) if self._may(why) else self.inbox.propose_save(draft, why=why)
 
@@ -215,7 +214,6 @@ class GatedStore:
         old = self.store.get(file)
         if why.who != "user":  # a model neither sets nor removes the origin
             text = with_origin(file, text, why.origin or (origin_of(old) if old is not None else ""))
-        _check_origin(file, read_topic(file, text, 0).type, why)
         if self._may(why):
             return self.store.put(file, text, expected=expected, why=why)
         planned = self.store.plan_text(file, text)
@@ -269,13 +267,6 @@ class GatedStore:
         if verdict == "refuse":
             raise not_allowed(self.store.scope, self.mode, "changed")
         return verdict == "write"
-
-
-def _check_origin(name: str, kind: Kind | None, why: ChangeReason) -> None:
-    """Raise InputError for a memory about the user that does not come from the user."""
-    if why.origin and why.who != "user" and kind in PERSONAL:
-        problem = f"comes from elsewhere ({why.origin}), so it cannot be of type {kind}"
-        raise InputError(name, problem, "save it as project or reference, which waits for the user's approval")
 
 
 def not_allowed(scope: str, mode: Mode, what: str) -> SettingError:
