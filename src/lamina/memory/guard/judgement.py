@@ -145,7 +145,8 @@ def _is_mixed(claim: Claim, heard: Sources) -> bool:
 
 def _has_foreign_label(claim: Claim, heard: Sources) -> bool:
     """Whether a name says more than the user and the memory do: many words, or a few that stand in another text."""
-    known = read_sense("\n".join((claim.memory, *(one.own for one in heard.said)))).words
+    memory = re.sub(r"[./@:#_-]", " ", claim.memory)  # a name is made from the parts of an address
+    known = read_sense("\n".join((memory, *(one.own for one in heard.said)))).words
     for label in claim.labels:
         new = missing(read_sense(label.replace("-", " ").replace("_", " ")).words, known)
         if len(new) > MOST_NEW_IN_NAME or (

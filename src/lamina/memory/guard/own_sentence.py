@@ -22,6 +22,8 @@ from ...core.memory_requests import asks_to_remember, to_remember
 from ...core.terms import normal, pairs, stem
 from ...providers.offline.judge.cues import CUES, NOT_MEANT, TAKEN_BACK, any_of
 from ...providers.offline.reasons import reason
+from .approval import APPROVES
+from .sources import words
 from .support import NEGATION, without_idioms
 
 # Sentences of one message that a statement may join.
@@ -38,9 +40,9 @@ _FUNCTION_WORDS = """
     a an the this that these those there here it its i me my mine we us our ours you your yours they them their theirs and or also too
     to of in on at for by as is am are be been being do does did doing done has have had having will shall should must can could would
     let so then when which who what where how please just really very quite ok okay yes no well hey hi oh thanks thank now btw way
-    note fyi something anything everything but all any if name named call called user users person prefer prefers preferred preference
-    preferences want wants wish wishes like likes love loves need needs keep keeps use uses used using get gets im ive id ll ve re s t
-    d m don doesn isn aren won because since always never ever every each whenever was were
+    note fyi reason something anything everything but all any if name named call called user users person prefer prefers preferred
+    preference preferences want wants wish wishes like likes love loves need needs keep keeps use uses used using get gets im ive id
+    ll ve re s t d m don doesn isn aren won because since always never ever every each whenever was were
     heiße heißt wenn falls aber alle allen aller der die das den dem des ein eine einen einem einer eines ich mich mir mein meine
     meinen meinem meiner wir uns unser unsere unseren unserer du dir dich dein deine sie ihr ihnen ihre es man und oder auch zu zum
     zur ins auf für von vom bei beim als wie ist sind bin sein wird werden hat haben habe kann können soll sollen muss müssen möchte
@@ -78,9 +80,10 @@ _UNIVERSAL = any_of(
     CUES["always"].pattern, r"\b(?:all|any|alle[nrs]?|tou(?:te)?s|todos?|todas?)\b", "所有|全部|すべて|全て|모든|모두"
 )
 _POLITE = any_of(r"\b(?:can|could|would|will) (?:you|we)\b", r"\b(?:would|['’]d) (?:like|love|prefer|rather|want)\b")
-# "No, never …": the first word answers something else.
+# A short part at the beginning of a sentence, and what it may say besides an approval.
+_FIRST_PART = re.compile(r"(?P<part>[A-Za-zß-ÿ'’]+(?: [A-Za-zß-ÿ'’]+){0,2}|[^\x00-\x7f，、！。；]{1,6})\s*[,，、!！]\s*")
 _ANSWERS = re.compile(
-    r"^\s*(?:no|right|sure|good|great|nein|gut|genau|non|bon|bueno|不|好|いや|아니요?)\s*[,，、!！]\s*", re.IGNORECASE
+    "no|(?:that was )?right|sure|good|great|nein|gut|non|bon|bueno|不|好|对|就是这样|いや|아니요?|맞아요", re.IGNORECASE
 )
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 # The user's words for a date.
@@ -104,11 +107,14 @@ _WORD = re.compile(
 _QUESTION = re.compile(r"(?:[?？]|[吗嗎呢]|ですか|ますか|[습입합됩봅갑옵줍]니까|나요|(?<!니)까요)[\s.!。！”\"')]*$")
 _REQUEST = re.compile(
     r"\s*(?:(?:and|but|so|also|ok(?:ay)?)[,\s]+)?(?:(?:can|could|would|will) (?:you|we)\b|please\b|kannst du|könntest du|können (?:sie|wir)"
-    r"|bitte|请|請|能不能|可不可以|可以|麻烦)|.*(?:もらえますか|くれますか|いただけますか|주실|줄 수|줄래)",
+    r"|bitte|请|請|能不能|可不可以|可以|麻烦)|.*(?:もらえますか|できますか|くれますか|いただけますか|주실|줄 수|줄래)",
     re.IGNORECASE,
 )
-# A line break inside a sentence does not end it. An empty line and a bullet do.
-_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])\s*|(?P<blank>\n[ \t]*\n\s*)|\n(?=[ \t]*(?:[-*•]|\d+[.)])\s)")
+# A line break ends a sentence unless the next line goes on in small letters. An empty line and a bullet do in any case.
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?;])\s+|(?<=[。！？；])\s*|(?P<blank>\n[ \t]*\n\s*)|\n(?=[ \t]*(?:[-*•]|\d+[.)])\s)"
+    r"|\n(?=[^a-zß-ÿ\s]|(?:but|also|btw|aber|mais|pero)\b)|(?<=[,\"”)])\n"
+)
 # After "and", a clause with a pronoun as its subject stands alone.
 _PRONOUN = (
     r"(?:(?:i|we|it|they|this|that|there|ich|wir|es|je|nous|on|ça|yo|nosotros)\b|(?:i|we|it|they|that|there)['’]"
@@ -146,22 +152,18 @@ def asks(sentence: str) -> bool:
 
 @lru_cache(maxsize=4_096)
 def read_sense(text: str) -> Sense:
-    plain = without_idioms(COMPUTED.sub(_date_in, text))
+    plain = without_idioms(COMPUTED.sub("", text))
     rest = NEGATION.sub(" ", _PHRASES.sub(" ", CUES["from now on"].sub(" ", _DATE.sub(" ", plain))))
-    words = {word for found in _WORD.finditer(rest) for word in _read_words(found)}
+    content = {word for found in _WORD.finditer(rest) for word in _read_words(found)}
     return Sense(
-        frozenset(words),
+        frozenset(content),
         len(NEGATION.findall(plain)) % 2 == 1,
         CUES["if"].search(_POLITE.sub(" ", plain)) is not None,
         _UNIVERSAL.search(NEGATION.sub(" ", plain)) is not None,
         frozenset(name for name, pattern in _MARKS.items() if pattern.search(plain)),
-        tuple(_DATE.findall(plain)),
+        tuple(_DATE.findall(text)),
         tuple(_KANA.findall(NEGATION.sub(" ", plain))),
     )
-
-
-def _date_in(found: re.Match[str]) -> str:
-    return f" {date[0]} " if (date := _DATE.search(found[0])) is not None else " "
 
 
 def _read_words(found: re.Match[str]) -> Iterator[str]:
@@ -204,10 +206,14 @@ def find_sentence(claim: str, message: str, memory: str = "") -> str | None:
     """Return the sentences of the user's message that say what the claim says; None if there are none. What the claim leaves out may stand
     elsewhere in the memory."""
     wanted, kept = read_sense(claim), read_sense(f"{claim}\n{memory}")
-    if not 0 < len(wanted.words) <= MOST_WORDS or missing(wanted.words, read_sense(message).words) or TAKEN_BACK.search(message):
-        return None
-    sentences = list(_sentences(message))
-    for size in range(1, WINDOW + 1):
+    repeated = words(COMPUTED.sub("", _without_answer(claim)))
+    verbatim = " ".join(repeated) in " ".join(words(message))
+    known = 0 < len(wanted.words) <= MOST_WORDS and not missing(wanted.words, read_sense(message).words)
+    sentences = list(_sentences(message)) if verbatim or known else []
+    for sentence in sentences if verbatim else ():
+        if _repeats(repeated, sentence, kept):
+            return sentence
+    for size in range(1, WINDOW + 1) if known else ():
         for place in range(len(sentences) - size + 1):
             window = sentences[place : place + size]
             if _says(wanted, kept, [clause for sentence in window for clause in _clauses(sentence)]):
@@ -216,20 +222,45 @@ def find_sentence(claim: str, message: str, memory: str = "") -> str | None:
 
 
 def _sentences(message: str) -> Iterator[str]:
-    """Yield the statements of a message. A line that ends with a colon belongs to every bullet below it."""
-    lead, start = "", 0
-    for end in [*_SENTENCE_END.finditer(message), None]:
-        text = message[start : end.start() if end is not None else len(message)]
-        start = end.end() if end is not None else start
-        sentence = _ANSWERS.sub("", text.strip())
+    """Yield the statements of a message. What ends with a colon, and a "not" alone, belongs to the sentences below it."""
+    ends = [*_SENTENCE_END.finditer(message)]
+    starts = [0, *(end.end() for end in ends)]
+    texts = [
+        message[start:stop].strip() for start, stop in zip(starts, [*(end.start() for end in ends), len(message)], strict=True)
+    ]
+    lead = ""
+    for place, text in enumerate(texts):
+        following = texts[place + 1] if place + 1 < len(texts) else ""
+        sentence = _without_answer(text)
         if asks_to_remember(sentence):
             sentence = to_remember(sentence)
-        if sentence.endswith((":", "：")):
+        if sentence.endswith((":", "：")) or ((sense := read_sense(sentence)).negated and not sense.words):
             lead = f"{lead}{sentence} "
-        elif re.search(r"\w", sentence) and not asks(sentence) and NOT_MEANT.search(sentence) is None:
+        elif re.search(r"\w", sentence) and not (asks(sentence) or _is_void(sentence) or TAKEN_BACK.search(following)):
             yield lead + sentence
-        if end is not None and end["blank"] is not None:
+        if place < len(ends) and ends[place]["blank"] is not None:
             lead = ""
+
+
+def _is_void(sentence: str) -> bool:
+    return NOT_MEANT.search(sentence) is not None or TAKEN_BACK.search(sentence) is not None
+
+
+def _without_answer(sentence: str) -> str:
+    """Return a sentence without words at its beginning that answer something else: "No, never …", "Perfect, …"."""
+    while (first := _FIRST_PART.match(sentence)) is not None and (
+        _ANSWERS.fullmatch(first["part"]) or APPROVES.search(first["part"])
+    ):
+        sentence = sentence[first.end() :]
+    return sentence
+
+
+def _repeats(claim: list[str], sentence: str, kept: Sense) -> bool:
+    """Whether a claim is a sentence word for word, or its rule without the reason, or the reason if the memory has the rule."""
+    parts = reason(sentence)
+    if claim in (words(sentence), words(parts.rule)):
+        return True
+    return claim == words(parts.why) and not missing(read_sense(parts.rule).words, kept.words)
 
 
 def _clauses(sentence: str) -> list[Clause]:
