@@ -136,9 +136,12 @@ def speak(session: lamina.Session, server: MessagesServer, conversation: Sequenc
             if kind in _KINDS:
                 attach(session, kind, rest[0])
                 continue
-            server.reply(**({"text": rest[0]} if kind == "assistant" else {"tool_use": (rest[0], {}, f"call-{at}")}))
-            session.ask()
-            if kind == "tool":
+            if kind == "assistant":
+                server.reply(text=rest[0])
+                session.ask()
+            else:
+                server.reply(tool_use=(rest[0], {}, f"call-{at}"))
+                session.ask()
                 session.add_tool_result(f"call-{at}", rest[1])
         if end < len(conversation):
             if conversation[end - 1][0] != "assistant":
@@ -158,6 +161,7 @@ def write(session: lamina.Session, server: MessagesServer, memory: dict[str, str
     if way == "Write":
         with lamina.Memory.open(session.cwd) as there:
             path = there.path / f"{name}.md"
+        assert session._memory is not None
         session._memory.keep(FileChange(path, file_text(memory).encode(), None))
     elif way == "MemorySave":
         given = {"name": name, **{key: memory[key] for key in ("type", "description", "body")}}

@@ -112,9 +112,10 @@ _REQUEST = re.compile(
 )
 # A line break ends a sentence unless the next line goes on in small letters. An empty line and a bullet do in any case.
 _SENTENCE_END = re.compile(
-    r"(?<=[.!?;])\s+|(?<=[。！？；])\s*|(?P<blank>\n[ \t]*\n\s*)|\n(?=[ \t]*(?:[-*•]|\d+[.)])\s)"
+    r"(?<=[.!?;])\s+|(?<=[。！？；])\s*|(?P<blank>\n[ \t]*\n\s*)|\n(?=[ \t]*(?:[-*•]|\d+[.)])\s)|\s+(?=\d+\)\s)"
     r"|\n(?=[^a-zß-ÿ\s]|(?:but|also|btw|aber|mais|pero)\b)|(?<=[,\"”)])\n"
 )
+_BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
 # After "and", a clause with a pronoun as its subject stands alone.
 _PRONOUN = (
     r"(?:(?:i|we|it|they|this|that|there|ich|wir|es|je|nous|on|ça|yo|nosotros)\b|(?:i|we|it|they|that|there)['’]"
@@ -231,7 +232,7 @@ def _sentences(message: str) -> Iterator[str]:
     lead = ""
     for place, text in enumerate(texts):
         following = texts[place + 1] if place + 1 < len(texts) else ""
-        sentence = _without_answer(text)
+        sentence = _without_answer(_BULLET.sub("", text))
         if asks_to_remember(sentence):
             sentence = to_remember(sentence)
         if sentence.endswith((":", "：")) or ((sense := read_sense(sentence)).negated and not sense.words):
