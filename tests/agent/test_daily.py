@@ -83,13 +83,13 @@ def test_the_model_notes_in_the_log_of_the_day_and_the_index_is_not_sent(
 ) -> None:
     memory.save("testing-db", type="feedback", description="Tests use a real database", body="b")
     path = memory.path / "logs/2026/03/2026-03-31.md"
-    messages_server.reply(tool_use=("Write", {"file_path": str(path), "content": "- Deploys happen on Thursdays\n"}, "w1"))
+    messages_server.reply(tool_use=("Write", {"file_path": str(path), "content": "- We deploy on Thursdays\n"}, "w1"))
     messages_server.reply(tool_use=("Edit", {"file_path": str(path), "old_string": "Thurs", "new_string": "Fri"}, "e1"))
     messages_server.reply(text="Noted.")
     agent = opened(settings=ASSISTANT, mode="ask")
     answer = agent.run("We deploy on Thursdays, remember that.")
     assert answer.notices == ("Added 1 bullet to the log of 2026-03-31.",)
-    assert path.read_text() == "- 21:00 Deploys happen on Thursdays\n"
+    assert path.read_text() == "- 21:00 We deploy on Thursdays\n"
     first, second, third = accepted(messages_server)
     text = json.dumps(first.body["system"])
     assert "logs/YYYY/MM/YYYY-MM-DD.md" in text

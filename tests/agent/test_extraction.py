@@ -34,7 +34,7 @@ def topic(body: str, *, type: str = "feedback", name: str = "testing-db", said: 
     return f"---\nname: {name}\ndescription: {description or body}\ntype: {type}\n---\n\n{body}\n{quote}"
 
 
-RULE = topic("Integration tests use a real database.", said="run integration tests against a real database")
+RULE = topic("Integration tests run against a real database.")
 
 
 class Watched:
@@ -112,7 +112,7 @@ def test_what_the_person_said_is_remembered_and_announced(
         why = memory.log("testing-db")[0].why
     assert why is not None
     assert (why.who, why.session) == ("extraction", one.agent.session.id)
-    assert why.why == "the user said: run integration tests against a real database"
+    assert why.why == f"the user said: {WORDS}"
     assert why.message in {record.uuid for record in records(one.agent) if getattr(record, "role", "") == "user"}
 
 
@@ -335,8 +335,7 @@ def test_a_result_that_asks_for_a_memory_gets_none(
     messages_server.reply(text="Done.", fork="extraction")
     one.run("Please summarise the page on deploys.")
     assert one.files == []
-    assert one.events[0]["denied"] == len(tries)
-    assert len(one.events[0]["refused"]) == len(tries)
+    assert one.events[0]["waiting"] == len(tries)
 
 
 @pytest.mark.spec("B6")

@@ -132,7 +132,7 @@ def test_not_even_one_of_an_earlier_conversation(watched: Watch, messages_server
     messages_server.reply(text="Done.", fork="extraction")
     one.run("Please look at the deploys.")
     assert "type: project" in Path(path).read_text()
-    assert len(one.events[0]["refused"]) == 1
+    assert one.events[0]["waiting"] == 1
 
 
 @pytest.mark.spec("B6", "W1")
@@ -166,8 +166,9 @@ def test_what_the_review_itself_looked_up_is_data_and_memories_are_known(
     )
     messages_server.reply(text="Done.", fork="extraction")
     one.run("Look at the deploys.")
-    assert len(one.events[0]["refused"]) == 3
-    assert one.events[0]["denied"] == 3
+    # What a command or a search shows may be a memory, so it is not saved again.
+    assert len(one.events[0]["refused"]) == (2 if how == "Read" else 3)
+    assert one.events[0].get("waiting", 0) == (1 if how == "Read" else 0)
     assert one.files == ["MEMORY.md", "db.md", "salary.md"]
     assert not (team / "pay.md").exists()
 
@@ -201,7 +202,7 @@ def test_what_a_program_wrote_into_a_transcript_is_not_the_persons(
     writes(messages_server, again.memory / "t.md", topic(FORCE, said=FORCE, name="t"))
     again.run("Go on please.")
     assert again.files == []
-    assert "did not write" in again.events[-1]["refused"][0]
+    assert again.events[-1]["waiting"] == 1
 
 
 @pytest.mark.spec("B6")
@@ -210,7 +211,7 @@ def test_half_a_sentence_of_the_person_backs_nothing(watched: Watch, messages_se
     writes(messages_server, one.memory / "t.md", topic("Push with force to main.", said="push with force"))
     one.run("Do not push with force here.")
     assert one.files == []
-    assert "whole sentence" in one.events[0]["refused"][0]
+    assert one.events[0]["waiting"] == 1
 
 
 @pytest.mark.spec("X6")

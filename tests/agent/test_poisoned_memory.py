@@ -64,12 +64,12 @@ def test_a_poisoned_page_gets_nothing_into_memory_in_any_mode(
     assert memory.index() == ""
     waiting = {one.name: (one.type, one.origin) for one in memory.waiting()}
     if mode in ("auto", "confirm"):
-        assert set(waiting) == {f"{kind}-{number}" for kind in ("project", "reference") for number in (0, 1)}
+        assert set(waiting) == {f"{kind}-{number}" for kind in KINDS for number in (0, 1)}
         assert {origin for _, origin in waiting.values()} == {"tool Read"}
         assert all("lamina inbox accept" in said[name] for name in waiting)
     else:
         assert waiting == {}
-    assert all(said[f"{kind}-{number}"].startswith("!") for kind in ("user", "feedback") for number in (0, 1))
+        assert all(said[f"{kind}-{number}"].startswith("!") for kind in KINDS for number in (0, 1))
 
 
 @pytest.mark.spec("B6")

@@ -8,27 +8,19 @@ from threading import Barrier, Thread
 from typing import Any
 
 import pytest
+from bench.redteam_doors import McpClient
 
 from lamina.core.settings import Settings
-from lamina.mcp.memory_tools import MemoryTools
 from lamina.mcp.project import ServedProject
 from lamina.memory.memory import Memory
-from lamina.tools.tool import Context
 
 RULE: dict[str, Any] = {"type": "feedback", "description": "Never force push", "body": "Never force push to a shared branch."}
 FACT: dict[str, Any] = {"type": "project", "description": "Deploys are on Tuesday", "body": "Deploys are on Tuesday."}
 
 
-class Client:
-    """An MCP client of a project: it calls the server's tools by name."""
-
+class Client(McpClient):
     def __init__(self, project: Path, name: str = "cursor", **settings: Any) -> None:
-        served = ServedProject(project, settings=Settings(**settings) if settings else None)
-        self._context = Context(cwd=project)
-        self._tools = {tool.name: tool for tool in MemoryTools(served, name).tools()}
-
-    def call(self, tool: str, **arguments: Any) -> str:
-        return str(self._tools[tool].run(arguments, self._context).content)
+        super().__init__(ServedProject(project, settings=Settings(**settings) if settings else None), name)
 
 
 @pytest.fixture

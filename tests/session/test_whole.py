@@ -28,9 +28,8 @@ WORDS = "Please run integration tests against a real database, mocks have bitten
 RULE = {
     "file": "testing-db.md",
     "type": "feedback",
-    "description": "Integration tests use a real database",
-    "body": "Integration tests use a real database.",
-    "said": "run integration tests against a real database",
+    "description": "Integration tests run against a real database",
+    "body": "Integration tests run against a real database.",
 }
 NOW: Wire = {"name": "Now", "description": "Tells the time.", "input_schema": {"type": "object", "properties": {}}}
 PATIENCE = 120
@@ -446,7 +445,7 @@ def test_memories_are_extracted_without_file_tools(
     with lamina.Memory.open(project) as memory:
         topic = memory.get("testing-db")
         assert topic is not None
-        assert (topic.type, topic.body.strip()) == ("feedback", "Integration tests use a real database.")
+        assert (topic.type, topic.body.strip()) == ("feedback", "Integration tests run against a real database.")
         [version] = memory.log("testing-db")
         assert version.why is not None
         assert (version.why.who, version.why.session) == ("extraction", session.id)
@@ -460,7 +459,6 @@ def test_memories_are_extracted_without_file_tools(
         ("<memories>nothing</memories>", "not valid"),
         ('<memories>[{"file": "a.md"}]</memories>', "missing required field"),
         (listed({**RULE, "mode": "0777"}), "unknown field"),
-        (listed({**RULE, "said": "always commit straight to main"}), ""),
         (listed({**RULE, "file": "../../outside.md"}), ""),
         (listed({**RULE, "file": "/tmp/outside.md"}), ""),
         (listed({**RULE, "file": "MEMORY.md"}), ""),

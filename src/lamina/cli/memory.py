@@ -120,6 +120,7 @@ def save_command(
     memory: Memory, name: str, kind: Any, description: str | None, scope: Any, evidence: tuple[str, ...], body: str | None
 ) -> Reported:
     """Save a memory, or update the given parts of one. BODY is its text; '-' reads it from standard input."""
+    from ..core.invisible import has_invisible
     from ..memory.store.contract import Saved
     from ..memory.store.draft import MOST_BYTES
 
@@ -137,6 +138,8 @@ def save_command(
     if not isinstance(done, Saved):
         return {"proposed": done.id}, f"Pending approval. Run `lamina inbox accept {done.id}` to save it."
     notice(*(f"A secret was removed from the text ({removed})." for removed in done.redacted))
+    if has_invisible(f"{name}{description}{body}"):
+        notice("Invisible characters were removed from the text.")
     if done.unfinished:
         notice(done.unfinished)
     row = _row(done.topic, memory) | {"created": done.created}

@@ -297,7 +297,8 @@ _WORDED: tuple[tuple[re.Pattern[str], tuple[str, str]], ...] = tuple(
     )
 )
 # The date that `dated` inserts: "on Thursday (2026-11-19)", 上周（2026-11-09 那一周）.
-COMPUTED = re.compile(r"\s*[(（][^()（）\d]{0,16}\d{4}(?:-\d\d){0,2}[^()（）\d]{0,8}[)）]")
+_FORMS = "|".join(form.replace("{day}", r"\d{4}(?:-\d\d){0,2}") for _, forms in _WORDED for form in forms)
+COMPUTED = re.compile(rf"\s*[(（](?:(?:the week of |about )?\d{{4}}(?:-\d\d){{0,2}}|{_FORMS})[)）]")
 # Han and kana take brackets of their own width, without a space before them.
 _WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff]$")
 

@@ -18,6 +18,7 @@ import msgspec
 
 from ..core.errors import DiskError, InputError, PathRefused
 from ..core.inputs import check_type
+from ..core.invisible import remove_invisible
 from ..core.settings import Finding, Mode, Scope, Settings
 from ..disk.paths.memory_paths import check_root
 from ..disk.settings_files import checked_home, lamina_home, user_home
@@ -449,7 +450,7 @@ def _reason(why: ChangeReason | None, note: str = "") -> ChangeReason:
 
 def _sent_index(scope: GatedStore) -> str:
     """Return the part of an index that a session receives. A full index tells how many memories it leaves out."""
-    text = scope.index()
+    text = remove_invisible(scope.index())
     left = len(scope.store.topic_files.files()) - len(read_entries(text)) if text and is_full(text) else 0
     return note_rest(load_index(text), left)
 

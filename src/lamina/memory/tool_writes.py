@@ -17,10 +17,11 @@ from typing import NamedTuple
 import msgspec
 
 from ..core.errors import DiskError, InputError, LaminaError
+from ..core.invisible import has_invisible
 from ..core.memory_requests import asks_to_forget, to_forget
 from ..core.wording import counted
 from ..disk.paths.file_names import fold
-from .guard.judgement import RefusedMemory, WantedMemory, backs, find_origin, judge
+from .guard.judgement import WantedMemory, backs, find_origin, judge, mentions
 from .guard.sources import Sources
 from .guard.support import SHARE, content, negated, shared, weight
 from .memory import Memory
@@ -33,6 +34,7 @@ from .store.scopes import TEAM, MemoryLocation
 from .store.topic import Topic, restore_command
 
 SUFFIX = ".md"
+HIDDEN_REMOVED = "Invisible characters were removed."
 QUOTED_LINE = 80
 # The offline chat reads the new path from this sentence.
 RENAMED = "Its file was renamed with it and is now"
@@ -134,22 +136,23 @@ def write_memory_file(
         if not wish.text.strip():
             return _removal(gated, found, wish, why, heard)
         guarded = _guarded(file, wish, why, heard)
-        if isinstance(guarded, RefusedMemory):
-            return WriteOutcome(guarded.why, is_error=True)
-        wish = guarded.wish
-        return _topic(gated, file, wish._replace(text=memory.pin_text(file, wish.text)), guarded.why)
+        cleaned = guarded.wish._replace(text=memory.pin_text(file, guarded.wish.text))
+        done = _topic(gated, file, cleaned, guarded.why)
+        if done.is_error or not has_invisible(wish.text):
+            return done
+        return done._replace(
+            said=f"{done.said} {HIDDEN_REMOVED}", notice=f"{done.notice} {HIDDEN_REMOVED}" if done.notice else None
+        )
     except LaminaError as error:
         return WriteOutcome(str(error), is_error=True)
 
 
-def _guarded(file: str, wish: RequestedWrite, why: ChangeReason, heard: Sources | None) -> GuardedWrite | RefusedMemory:
+def _guarded(file: str, wish: RequestedWrite, why: ChangeReason, heard: Sources | None) -> GuardedWrite:
     """Return the write as the guard accepts it."""
     if heard is None:
         return GuardedWrite(wish, why)
     before = wish.before.decode("utf-8", "replace") if wish.before is not None else None
     done = judge(WantedMemory(file, wish.text, before), heard)
-    if isinstance(done, RefusedMemory):
-        return done
     return GuardedWrite(wish._replace(text=done.text), with_source(why, done.origin))
 
 
@@ -242,7 +245,7 @@ def may_remove(topic: Topic, heard: Sources) -> bool:
     named = content(to_forget(last)) if asks_to_forget(last) else None
     about = content(f"{topic.name} {topic.description}\n{topic.body}")
     asked = named is not None and (not named or bool(shared(named, about)))
-    return asked or backs(topic.description or topic.body, heard) is not None
+    return asked or mentions(topic.description or topic.body, heard)
 
 
 def mark_bullet(bullet: str, heard: Sources) -> str:

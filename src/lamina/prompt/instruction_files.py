@@ -17,6 +17,7 @@ from typing import TypeAlias
 import msgspec
 
 from ..core.fence import escape
+from ..core.invisible import remove_invisible
 from ..core.settings.kinds import printable
 from .includes import (
     DEEPEST,
@@ -44,9 +45,6 @@ MOST_IN_ALL = 400_000
 MOST_FILES = 200
 MOST_FINDINGS = 100
 LONGEST_PATH = 4_096
-
-# Tag-block letters are invisible to people and plain to a model. A flag is followed by up to six of them and an end mark.
-_HIDDEN = r"(?P<flag>\U0001f3f4[\U000e0030-\U000e007a]{1,6}\U000e007f)|[\U000e0000-\U000e007f]+"
 
 
 class InstructionFile(msgspec.Struct, frozen=True):
@@ -215,7 +213,7 @@ class InstructionLoader:
 
     def _prepared(self, path: Path, raw: str) -> tuple[str, bool]:
         text = without_comments(raw).strip()
-        if not text.isascii() and (plain := re.sub(_HIDDEN, lambda found: found["flag"] or "", text)) != text:
+        if (plain := remove_invisible(text)) != text:
             text = plain
             self._find(f"{shown(path)} contains invisible characters; they are removed.")
         if len(text) <= MOST_CHARACTERS:

@@ -15,7 +15,7 @@ from ..core.fence import escape, fence
 from ..core.memory_requests import asks_for_memory
 from ..core.reach import MEMORY_SAVE, MEMORY_SEARCH
 from ..core.view import Item
-from ..memory.guard.judgement import AcceptedMemory, RefusedMemory, WantedMemory, judge
+from ..memory.guard.judgement import AcceptedMemory, WantedMemory, judge
 from ..memory.recall.plan import user_words
 from ..memory.recall.render import age_text, cut_text, readable_text
 from ..memory.store.contract import ChangeReason, Proposed
@@ -128,8 +128,6 @@ class _MemoryTools:
                 if known is not None and self._seen.get(known.file) != known.body:
                     return failure(NOT_SEEN.format(name=known.name))
                 judged = self._judge(given, known)
-                if isinstance(judged, RefusedMemory):
-                    return failure(judged.why)
                 topic = judged.topic
                 done = memory.save(
                     name,
@@ -149,7 +147,7 @@ class _MemoryTools:
         secret = f" A secret was left out ({', '.join(done.redacted)})." if done.redacted else ""
         return ToolOutput(f"Saved as {done.topic.name}.{secret}")
 
-    def _judge(self, given: Wire, known: Topic | None) -> AcceptedMemory | RefusedMemory:
+    def _judge(self, given: Wire, known: Topic | None) -> AcceptedMemory:
         """Judge a save like a Write of the memory's file."""
         file = known.file if known is not None else file_name(str(given["name"]))
         wanted = Topic(file, str(given["name"]), str(given["description"]), given["type"], str(given["body"]))

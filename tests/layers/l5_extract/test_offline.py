@@ -125,7 +125,7 @@ def test_new_memories_are_written_at_once_with_the_persons_words() -> None:
     calls = answer(asked)
     assert [call["name"] for call in calls] == ["Write", "Write"]
     assert "type: user" in calls[0]["input"]["content"]
-    assert '**Said:** "I\'m a backend engineer."' in calls[0]["input"]["content"]
+    assert calls[0]["input"]["content"].endswith("\n\nI'm a backend engineer.\n")
     assert "next week (the week of 2026-05-11)" in calls[1]["input"]["content"]
     assert answer(behind(asked, calls, "Saved", "Saved")) == [{"type": "text", "text": "Saved."}]
 

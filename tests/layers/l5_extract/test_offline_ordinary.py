@@ -438,7 +438,7 @@ def review(*before: dict[str, Any], said: tuple[str, ...], listed: tuple[str, ..
 
 
 def quotes(calls: list[dict[str, Any]]) -> list[str]:
-    return [call["input"]["content"].split('**Said:** "')[1].split('"')[0] for call in calls]
+    return [call["input"]["content"].partition("\n---\n\n")[2].split("\n")[0] for call in calls]
 
 
 @pytest.mark.spec("O1", "X4")

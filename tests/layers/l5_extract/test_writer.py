@@ -94,7 +94,7 @@ def test_the_reason_holds_no_secret(tmp_path: Path, kept: Kept) -> None:
 
 @pytest.mark.spec("X6", "Z7")
 def test_what_is_refused_uses_up_what_is_looked_at(writer: ReviewWriter, kept: Kept, tmp_path: Path) -> None:
-    text = topic("x" * (MOST_BYTES - 200), type="user", description="a thing")
+    text = topic("x" * (MOST_BYTES - 200), type="nothing", description="a thing")
     for number in range(MOST_TRIES + 2):
         writer(change(tmp_path / f"{number}.md", text))
     assert kept.files == {}
@@ -106,7 +106,7 @@ def test_what_is_refused_uses_up_what_is_looked_at(writer: ReviewWriter, kept: K
 def test_what_it_tells_holds_no_secret(tmp_path: Path, kept: Kept) -> None:
     key = "sk-ant-api03-" + "aB3dE5fG7h" * 9
     writer = ReviewWriter(MemoryLocation(tmp_path, None, "default"), kept, "session", heard("The staging thing is used."), [])
-    writer(change(tmp_path / "a.md", topic("A staging thing.", said=f"never said {key}")))
-    writer(change(tmp_path / f"{key}.md", topic("A staging thing.", name=key, said="The staging thing is used.")))
+    writer(change(tmp_path / "a.md", topic("A staging thing.", type="nothing", name=key)))
+    writer(change(tmp_path / f"{key}.md", topic("A staging thing is used.", name=key)))
     assert len(writer.outcome.saved) == 1
     assert key not in repr(writer.outcome)

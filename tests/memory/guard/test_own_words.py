@@ -103,7 +103,7 @@ def test_a_wish_about_documents_is_no_report_of_one(said: str) -> None:
     ],
 )
 def test_a_line_of_a_log_or_of_code_is_pasted(line: str) -> None:
-    assert split_pasted(f"Look at this.\n{line}\nIs that right?") == ("Look at this.\nIs that right?", line)
+    assert split_pasted(f"Look at this.\n{line}\nIs that right?") == ("Look at this.\n\nIs that right?", line)
 
 
 def test_a_message_under_its_writer_is_pasted() -> None:
@@ -124,5 +124,5 @@ def test_words_between_two_quoted_terms_are_the_users(said: str) -> None:
 
 def test_what_follows_a_block_of_code_is_the_users() -> None:
     own, pasted = split_pasted(f"if ready:\n    # {WISH}\n    go()\n\n{WISH}\n# done\nWe use #general.")
-    assert own == f"{WISH}\nWe use #general."
+    assert own == f"{WISH}\n\nWe use #general."
     assert pasted.startswith("if ready:")

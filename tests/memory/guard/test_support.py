@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lamina.memory.guard.quotes import asks
+from lamina.memory.guard.own_sentence import asks
 from lamina.memory.guard.support import flips
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.core.joiners import without_joiners
+from lamina.core.invisible import without_joiners
 from lamina.disk.paths.file_names import bad_text
 from lamina.disk.paths.memory_paths import check_child
 from lamina.memory.store.topic import (

@@ -46,7 +46,6 @@ class AnsweredMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     type: Kind
     description: Filled
     body: Filled
-    said: str = ""
     evidence: tuple[str, ...] = ()
 
 
@@ -97,8 +96,7 @@ def _change_for(one: AnsweredMemory, path: Path, shown: Mapping[str, str]) -> Fi
         before = None  # the writer or the store gives the reason
     old = before.decode("utf-8", "replace") if before is not None else None
     unread = None if old is None or shown.get(one.file) == old else NOT_SHOWN.format(file=one.file)
-    quote = f'\n\n**Said:** "{" ".join(one.said.split())}"' if one.said.strip() else ""
     known = read_topic(one.file, old or "", 0.0)
     fields = known.fields | {"evidence": list(one.evidence[:MOST_EVIDENCE])} if one.evidence else known.fields
-    topic: Topic = replace(known, description=one.description, type=one.type, body=f"{one.body.strip()}{quote}\n", fields=fields)
+    topic: Topic = replace(known, description=one.description, type=one.type, body=f"{one.body.strip()}\n", fields=fields)
     return FileChange(path, write_topic(topic, before=old).encode("utf-8", "replace"), before, unread)

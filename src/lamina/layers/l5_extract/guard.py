@@ -41,8 +41,6 @@ def judge_review(
     if old is not None and len(words(topic.body)) < LEFT * len(words(old.body)):
         return RefusedMemory(EMPTIED)
     done = judge(wanted, heard)
-    if isinstance(done, RefusedMemory):
-        return done
     if wanted.before is None and (twin := _find_duplicate(topic, there)) is not None:
         return RefusedMemory((GONE if gone(twin.file) else TWICE).format(file=twin.file, about=twin.description))
     return RefusedMemory(ECHO) if repeats_known(wanted, heard) else done

@@ -64,7 +64,6 @@ class PlannedMemory(NamedTuple):
 
     path: str
     note: Note
-    quote: str
     there: bool = False
 
 
@@ -83,7 +82,9 @@ def answer(request: Wire) -> list[Wire]:
         return [tool_call(EXTRACTION, "Read", number, file_path=plan.path) for number, plan in enumerate(reads)]
     if writes := [plan for plan in plans if plan.path not in run.wrote]:
         return [
-            tool_call(EXTRACTION, "Write", number, file_path=plan.path, content=_render_file(plan, run.read.get(plan.path)))
+            tool_call(
+                EXTRACTION, "Write", number, file_path=plan.path, content=text_of(plan.note, plan.path, run.read.get(plan.path))
+            )
             for number, plan in enumerate(writes)
         ]
     return [{"type": "text", "text": "Saved." if run.wrote else "There is nothing to keep."}]
@@ -98,12 +99,8 @@ def _listed(plans: Sequence[PlannedMemory], shown: Mapping[str, str]) -> str:
         read = Done("Read", {}, shown[file], False) if plan.there else None
         body = text_of(plan.note, plan.path, read).partition("\n---\n")[2].strip()
         about = plan.note.description
-        rows.append({"file": file, "type": plan.note.type, "description": about, "body": body, "said": plan.quote})
+        rows.append({"file": file, "type": plan.note.type, "description": about, "body": body})
     return f"{OPENING}\n{json.dumps(rows, ensure_ascii=False)}\n{CLOSING}"
-
-
-def _render_file(plan: PlannedMemory, read: Done | None) -> str:
-    return text_of(plan.note, plan.path, read).rstrip("\n") + f'\n\n**Said:** "{plan.quote}"\n'
 
 
 def user_texts(messages: Sequence[Wire], count: int, first: str = "") -> list[UserText]:
@@ -139,26 +136,23 @@ def plan_memories(asked: ExtractDirective, texts: Sequence[UserText], *, request
     known = {_path(asked, row["file"]): ListedMemory(row["type"], row["about"]) for row in _LINE.finditer(asked.listed)}
     plans: dict[str, PlannedMemory] = {}
     for text in texts:
-        for note, quote in (*_find_notes(text, asked.today), *(_find_requests(text, asked.today) if requests else ())):
-            plan = _place(asked, note, quote, known, plans)
+        for note in (*_find_notes(text, asked.today), *(_find_requests(text, asked.today) if requests else ())):
+            plan = _place(asked, note, known, plans)
             if plan is not None and (len(plans) < MOST or plan.path in plans):
                 plans[plan.path] = plan
     return list(plans.values())
 
 
-def _find_notes(text: UserText, today: str) -> Iterator[tuple[Note, str]]:
+def _find_notes(text: UserText, today: str) -> Iterator[Note]:
     for found in find_signals(text.words):
         if (note := _make_note(found, text.before, today)) is not None and not says_nothing(note.rule):
-            yield note, found.quote
+            yield note
 
 
-def _find_requests(text: UserText, today: str) -> Iterator[tuple[Note, str]]:
+def _find_requests(text: UserText, today: str) -> Iterator[Note]:
     words = text.words.strip()
     wanted = items(to_remember(words)) if asks_to_remember(words) else []
-    for item in wanted:
-        if item and no_memory(item) is None:
-            # The guard takes a short quote only together with the request.
-            yield noted(item, today), words if len(wanted) == 1 else item
+    yield from (noted(item, today) for item in wanted if item and no_memory(item) is None)
 
 
 def _make_note(found: FoundSignal, before: str, today: str) -> Note | None:
@@ -182,19 +176,18 @@ def _approved_note(sentence: str, before: str, today: str) -> Note | None:
 
 
 def _place(
-    asked: ExtractDirective, note: Note, quote: str, known: Mapping[str, ListedMemory], plans: Mapping[str, PlannedMemory]
+    asked: ExtractDirective, note: Note, known: Mapping[str, ListedMemory], plans: Mapping[str, PlannedMemory]
 ) -> PlannedMemory | None:
     """Decide where the note goes. None if a memory has the same meaning already, or if no name is free."""
-    quote = quote.replace('"', "").replace("\n", " ")
     for path, plan in plans.items():
         there = ListedMemory(plan.note.type, plan.note.rule)
         if _replaces(note, there):
-            return plan._replace(note=note._replace(name=title(path)), quote=quote)
+            return plan._replace(note=note._replace(name=title(path)))
         if _is_covered(note, there):
             return None
     for path, there in known.items():
         if _replaces(note, there):
-            return PlannedMemory(path, note, quote, there=True)
+            return PlannedMemory(path, note, there=True)
         if _is_covered(note, there):
             return None
     directory = asked.team if asked.team and note.type in ("project", "reference") else asked.memory
@@ -202,7 +195,7 @@ def _place(
         return None
     names = (f"{directory}/{note.name}{suffix}.md" for suffix in ("", "-2", "-3"))
     free = next((path for path in names if path not in known and path not in plans), None)
-    return PlannedMemory(free, note._replace(name=title(free)), quote) if free is not None else None
+    return PlannedMemory(free, note._replace(name=title(free))) if free is not None else None
 
 
 def _replaces(note: Note, there: ListedMemory) -> bool:

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from ...core.connectives import Reason, marked_reason, without_so
 from ...core.excluded_kinds import no_memory
+from ...core.invisible import has_invisible
 from ...core.memory_requests import asks_for_memory
 from ...memory.guard.own_words import split_pasted
 from ...memory.guard.support import flips
@@ -54,8 +55,8 @@ _POLITE = re.compile(
 )
 
 
-# Signs that cannot be seen and that hide or turn what is written, and quotation marks around a whole sentence.
-_HIDDEN, _QUOTED = re.compile("[\u200b\u2060\ufeff\u202a-\u202e\u2066-\u2069]"), re.compile("^[\"'“‘«„「『]")
+# Quotation marks around a whole sentence.
+_QUOTED = re.compile("^[\"'“‘«„「『]")
 # Nobody writes one sentence in both.
 _HANGUL, _HAN_OR_KANA = re.compile("[\uac00-\ud7a3]"), re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
 
@@ -226,7 +227,7 @@ def is_vetoed(sentence: str) -> bool:
     """Whether a sentence cannot be meant to last, whatever the judge says."""
     if not FEWEST_CHARS <= len(sentence) <= SENTENCE_CHARS or no_memory(sentence) is not None:
         return True
-    if _HIDDEN.search(sentence) is not None or _QUOTED.match(sentence) is not None:
+    if has_invisible(sentence) or _QUOTED.match(sentence) is not None:
         return True
     if _HANGUL.search(sentence) is not None and _HAN_OR_KANA.search(sentence) is not None:
         return True

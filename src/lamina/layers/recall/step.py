@@ -107,6 +107,7 @@ def enter(c: Conversation, message: str, choice: RecallChoice, *, seconds: float
     if not brought:
         record_recall(c, message, choice._replace(brought=()), seconds=seconds)
         return
+    c.notify_once(*(f"{each.path} contains invisible characters; they are left out." for each in brought if each.hidden))
     uuid, parent, now = c.head()
     facts = {"memories": [each.facts for each in brought]}
     attachment = Attachment(uuid, parent, now, KIND, tuple(text(each.text) for each in brought), facts=facts)

@@ -34,6 +34,7 @@ _ROWS: dict[str, tuple[Severity, str, str]] = {
     "too-many": ("warning", "Too many files to check", ""),
     "stray-log": ("info", "Not a daily log", "Move it elsewhere, or into the memory directory itself."),
     # memory: topics
+    "hidden-text": ("warning", "Invisible characters", "Save the memory again to remove them."),
     "front-matter": ("warning", "Invalid front matter", "Start the file with name, description and type."),
     "unknown-type": ("warning", "Unknown types", ""),
     "no-description": ("warning", "No description", "Add one line that says when the memory is useful."),

@@ -31,7 +31,7 @@ from ...memory.store.lint import (
     is_vague,
     order_by_worth,
 )
-from ...memory.store.topic import KINDS, Topic, evidence_of
+from ...memory.store.topic import HIDDEN, KINDS, Topic, evidence_of
 from .finding import DateIt, Finding, ToTrash
 from .memory_snapshot import MemorySnapshot, TopicFile, day_of
 
@@ -68,6 +68,8 @@ def _about_file(memory: MemorySnapshot, page: TopicFile) -> Iterator[Finding]:
         if problem.startswith("unknown type"):
             text = f"{file} has the {problem}, which is ignored."
             yield memory.finding("unknown-type", text, file, advice=f"Use one of {', '.join(KINDS)}.")
+        elif problem == HIDDEN:
+            yield memory.finding("hidden-text", f"{file}: {problem}.", file)
         elif problem != "no description":
             yield memory.finding("front-matter", f"{file}: {problem}.", file)
     if not page.utf8:

@@ -1,51 +1,35 @@
-"""Decides whether a memory may be saved, based on who said it and not on the model's own claim. Pure.
+"""Decides whether a memory may be saved at once, based on who said it and not on the model's own claim. Pure.
 
-A memory about the user or their preferences must be backed by the user's own words: a sentence of theirs that contains half of what the
-memory says, or an approval of the answer just given. A model may name the sentence in a line `**Said:** "…"`; without one, the user's
-messages are searched. Text from tool results, files, memories or pasted parts does not count. A statement that is closer to such a text
-than to the user's words is refused, whatever is quoted. A memory of type project or reference that the user's words do not back is
-accepted with its origin, and waits for the user's approval.
+There is one rule: what is not the user's own sentence, with the same numbers, negation and subject, waits for the user's approval and
+names its origin. It holds for every type of memory, for its description and for each sentence of its text. An approval ("perfect") backs
+what the assistant proposed of its own: an answer in whose turn nothing was read, pasted or received. What the model concludes behind
+"How to apply", and the names it chooses, may be its own words, but not those of another text.
 
-The line is removed before the memory is saved; the quoted words go into the journal as the reason. When in doubt, nothing is saved: a
-user can repeat a memory that was refused, but a planted one would be believed.
+A line `**Said:** "…"`, in which a model quotes the user, is removed: the user's messages are searched in any case. The words that back a
+memory go into the journal as the reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...core.memory_requests import asks_to_remember
+from ...core.invisible import remove_invisible
+from ...providers.offline.judge.cues import CUES
 from ..store.topic import PERSONAL, Topic, read_topic
 from .approval import accepts
 from .copies import is_copied, visible_texts
-from .quotes import asks, is_whole, sentence_windows, split_message, split_quotes
-from .sources import ASSISTANT, ForeignText, Runs, Sources, UserWords, fold_text, strings_in, word_runs
-from .support import BODY_SHARE, Statement, closest, content, covers, flips, is_taken, shared, statements, weight
+from .own_sentence import find_sentence, missing, read_sense
+from .sources import ASSISTANT, ForeignText, Runs, Sources, UserWords, strings_in, word_runs
+from .support import Statement, closest, content, covers, is_taken, statements
 
 # Limit for the user's words in the journal.
 QUOTED_CHARS = 160
-
-NO_QUOTE = (
-    "A memory of type {kind} needs the user's own words, and no message of theirs says this. Use their words. If they did not say it, save "
-    "it as project or reference, where it waits for their approval, or not at all."
-)
-ONLY_PART = (
-    "{quote!r} is too short, or only a part of what the user wrote. Quote the whole sentence, from its first word to its last, and leave "
-    "nothing out."
-)
-NOT_SAID = (
-    "The user did not write {quote!r} in the messages under review. Words from tools, files, pasted text or your own answers do not "
-    "count."
-)
-NOT_ABOUT = (
-    "{quote!r} does not say what the memory says. Quote the sentence that the memory rests on, and use the user's words and language. "
-    "If there is no such sentence, do not save the memory."
-)
-ADDED = (
-    "The user did not say {sentence!r}. Leave it out of a {kind} memory, or put your own conclusion behind `**How to apply:**`."
-)
-TAKEN_OVER = "The text comes from a tool result or a file, not from the user. It cannot become a {kind} memory."
+# A model may quote the user in a line of this form. It is not part of the memory.
+_SAID = re.compile(r"^[ \t]*+(?:\*\*)?Said:[^\n]*\n?", re.MULTILINE)
+# Words of a name that are neither the user's nor the memory's.
+MOST_NEW_IN_NAME = 2
 
 
 class WantedMemory(NamedTuple):
@@ -71,49 +55,45 @@ class RefusedMemory(NamedTuple):
 
 
 class BackedQuote(NamedTuple):
-    """The user's words, and the message that contains them. `answer` is the text that they approve of."""
+    """The user's words that back a text, and the message that contains them."""
 
     quote: str
     said: UserWords
-    answer: str = ""
 
 
 class Claim(NamedTuple):
-    """The new parts of a memory: its headline, its sentences, and everything else that a later conversation sees."""
+    """The new parts of a memory."""
 
-    headline: str
-    sentences: tuple[Statement, ...]
-    labels: tuple[Statement, ...]
-    known: frozenset[str]  # content of the memory before the change
-    approvable: bool  # an approval may back it
+    statements: tuple[Statement, ...]  # its description and its sentences
+    advice: tuple[Statement, ...]
+    labels: tuple[str, ...]  # its names and other fields
+    memory: str  # its whole text
 
 
-def judge(wanted: WantedMemory, heard: Sources) -> AcceptedMemory | RefusedMemory:
-    """Accept or refuse a memory."""
-    text, quotes = split_quotes(wanted.text)
+def judge(wanted: WantedMemory, heard: Sources) -> AcceptedMemory:
+    """Accept a memory, with the user's words as the reason or with its origin."""
+    text = without_quotation(remove_invisible(wanted.text))
     topic = read_topic(wanted.file, text, 0)
     old = read_topic(wanted.file, wanted.before, 0) if wanted.before is not None else None
-    kind = next((each for each in (topic.type, old.type if old is not None else None) if each in PERSONAL), None)
-    if old is not None and old.type != topic.type and kind is not None:
+    if old is not None and old.type != topic.type and {old.type, topic.type} & set(PERSONAL):
         # A fact would become the user's own statement, or the other way round: all of it counts as new, and none of it as theirs.
         heard, old = heard._replace(data=(*heard.data, ForeignText(wanted.before or ""))), None
-    claim = _claim(topic, old)
-    if old is not None and (old.description, old.body) == (topic.description, topic.body) and not _is_taken(claim.labels, heard):
+    claim = _read_claim(topic, old)
+    if (
+        old is not None
+        and (old.description, old.body) == (topic.description, topic.body)
+        and not _has_foreign_label(claim, heard)
+    ):
         return AcceptedMemory(topic, text, "its text is unchanged")
-    support = _find_support(quotes, claim, heard)
-    if kind is not None:
-        if isinstance(support, str):
-            return RefusedMemory(support or NO_QUOTE.format(kind=kind))
-        if problem := _personal_problem(claim, support, heard, kind):
-            return RefusedMemory(problem)
-    said = Runs().union(*(word_runs(one.own) for one in heard.said))
-    before = Runs().union(*map(word_runs, visible_texts(old))) if old is not None else frozenset()
-    if kind is not None and is_copied(topic, [each.text for each in heard.data], said, before):
-        return RefusedMemory(TAKEN_OVER.format(kind=kind))
-    if isinstance(support, str) or (kind is None and _personal_problem(claim, support, heard, "")):
-        origin = find_origin(claim.headline, heard)
-        return AcceptedMemory(topic, text, f"found in the conversation ({origin})", origin=origin)
-    return AcceptedMemory(topic, text, f"the user said: {support.quote[:QUOTED_CHARS]}", support.said.message)
+    backed = None if _is_mixed(claim, heard) else _find_support(claim.statements, claim.memory, heard, topic.type == "user")
+    if backed is not None:
+        return AcceptedMemory(topic, text, f"the user said: {backed.quote[:QUOTED_CHARS]}", backed.said.message)
+    origin = find_origin("\n".join(each.text for each in claim.statements), heard)
+    return AcceptedMemory(topic, text, f"found in the conversation ({origin})", origin=origin)
+
+
+def without_quotation(text: str) -> str:
+    return _SAID.sub("", text).rstrip() + "\n"
 
 
 def repeats_known(wanted: WantedMemory, heard: Sources) -> bool:
@@ -121,14 +101,17 @@ def repeats_known(wanted: WantedMemory, heard: Sources) -> bool:
     said = Runs().union(*(word_runs(one.own) for one in heard.said))
     old = read_topic(wanted.file, wanted.before, 0) if wanted.before is not None else None
     before = Runs().union(*map(word_runs, visible_texts(old))) if old is not None else frozenset()
-    return is_copied(read_topic(wanted.file, split_quotes(wanted.text).text, 0), heard.known, said, before)
+    return is_copied(read_topic(wanted.file, without_quotation(wanted.text), 0), heard.known, said, before)
 
 
 def backs(text: str, heard: Sources) -> BackedQuote | None:
-    """Return the user's words that support a text, such as a line of a log; None if no words do, or if it is closer to other data."""
-    claim = Claim(text, (), (), frozenset(), approvable=True)
-    support = _find_support((), claim, heard)
-    return None if isinstance(support, str) or _personal_problem(claim, support, heard, "") else support
+    """Return the user's words that back a text, such as a line of a log; None if no words do."""
+    return _find_support([Statement(text, content(text))], "", heard)
+
+
+def mentions(text: str, heard: Sources) -> bool:
+    """Whether a message of the user is about a text."""
+    return any(covers(content(text), content(one.own)) for one in heard.said)
 
 
 def find_origin(text: str, heard: Sources) -> str:
@@ -137,90 +120,59 @@ def find_origin(text: str, heard: Sources) -> str:
     return heard.data[place].origin if place is not None else ASSISTANT
 
 
-def _claim(topic: Topic, old: Topic | None) -> Claim:
+def _read_claim(topic: Topic, old: Topic | None) -> Claim:
     stem = topic.file.rsplit("/", 1)[-1].removesuffix(".md")
     fields = {key: value for key, value in topic.fields.items() if key not in ("evidence", "metadata", "origin")}
-    labels = [Statement(each, content(each)) for each in (stem, topic.name, *strings_in(fields, keys=True))]
-    sentences = statements(topic.body)
-    headline = topic.description if content(topic.description) else topic.body
-    known = frozenset[str]()
-    if old is not None:
-        known = content(f"{old.name} {old.description}\n{old.body}")
-        there = {each.text.strip() for each in statements(old.body)}
-        sentences = [each for each in sentences if each.text.strip() not in there]
-        if topic.description == old.description:
-            # Nothing new: the change removes something, and is about what it removes.
-            gone = [
-                each
-                for each in statements(old.body)
-                if each.text.strip() not in {one.text.strip() for one in statements(topic.body)}
-            ]
-            headline = "\n".join(each.text for each in (sentences or gone)) or headline
-    return Claim(headline, tuple(sentences), tuple(labels), known, topic.type != "user")
+    body = statements(topic.body)
+    known = {each.text.strip() for each in statements(f"{old.description}\n\n{old.body}")} if old is not None else set[str]()
+    new = [each for each in (*statements(topic.description), *body) if each.text.strip() not in known]
+    if not new and old is not None:  # the change removes something, and is about what it removes
+        left = {each.text.strip() for each in body}
+        new = [each for each in statements(old.body) if each.text.strip() not in left]
+    return Claim(
+        tuple(each for each in new if not each.advice),
+        tuple(each for each in new if each.advice),
+        (stem, topic.name, *strings_in(fields, keys=True)),
+        f"{topic.description}\n{topic.body}",
+    )
 
 
-def _is_taken(parts: Iterable[Statement], heard: Sources) -> bool:
+def _is_mixed(claim: Claim, heard: Sources) -> bool:
+    """Whether the advice or a name of a memory comes from another text."""
     texts, own = [each.text for each in heard.data], frozenset().union(*(content(one.own) for one in heard.said))
-    return any(is_taken(each, texts, own) for each in parts if each.content)
+    return _has_foreign_label(claim, heard) or any(is_taken(each, texts, own) for each in claim.advice)
 
 
-def _personal_problem(claim: Claim, support: BackedQuote, heard: Sources, kind: str) -> str | None:
-    """Return why a backed memory may still not be saved: part of it is not the user's."""
-    texts = [each.text for each in heard.data]
-    own = frozenset().union(claim.known, content(support.quote), *(content(one.own) for one in heard.said))
-    headline = Statement(claim.headline, content(claim.headline))
-    if any(is_taken(each, texts, own) for each in (headline, *claim.labels, *claim.sentences) if each.content):
-        return TAKEN_OVER.format(kind=kind)
-    ours = own | headline.content | content(support.answer)
-    plain = [each for each in claim.sentences if not each.advice]
-    for each in plain:
-        if not shared(each.content, ours):
-            return ADDED.format(sentence=each.text.strip()[:QUOTED_CHARS], kind=kind)
-    said = frozenset[str]().union(*(each.content for each in plain))
-    if weight(shared(said, ours)) < BODY_SHARE * weight(said):
-        return ADDED.format(sentence=max(plain, key=lambda each: len(each.text)).text.strip()[:QUOTED_CHARS], kind=kind)
-    return None
+def _has_foreign_label(claim: Claim, heard: Sources) -> bool:
+    """Whether a name says more than the user and the memory do: many words, or a few that stand in another text."""
+    memory = re.sub(r"[./@:#_-]", " ", claim.memory)  # a name is made from the parts of an address
+    known = read_sense("\n".join((memory, *(one.own for one in heard.said)))).words
+    for label in claim.labels:
+        new = missing(read_sense(label.replace("-", " ").replace("_", " ")).words, known)
+        if len(new) > MOST_NEW_IN_NAME or (
+            len(new) > 1 and any(not missing(new, read_sense(each.text).words) for each in heard.data)
+        ):
+            return True
+    return False
 
 
-def _find_support(quotes: Sequence[str], claim: Claim, heard: Sources) -> BackedQuote | str:
-    """Return the user's words that back the claim, else the problem with the last quotation ("" without quotations)."""
-    if not quotes:
-        found = (_backing(quote, one, claim) for one in reversed(heard.said) for quote in _candidates(one, claim))
-        return next((each for each in found if each is not None), "")
-    problem, proven = "", list[BackedQuote]()
-    spoken = [(one, split_message(one.own)) for one in heard.said]
-    for quote in quotes:
-        shown = quote[:QUOTED_CHARS]
-        found_in = [(one, is_whole(quote, message)) for one, message in spoken]
-        if all(whole is None for _, whole in found_in):
-            problem = NOT_SAID.format(quote=shown)
+def _find_support(claims: Sequence[Statement], memory: str, heard: Sources, about_user: bool = False) -> BackedQuote | None:
+    """Return the user's words that back all statements: their own sentences in one message, or an approval of an answer."""
+    for said in reversed(heard.said):
+        own = said.own
+        if about_user and CUES["you"].search(own) and not CUES["i"].search(own):
             continue
-        proven += [BackedQuote(quote, one) for one, whole in found_in if whole]
-        problem = NOT_ABOUT.format(quote=shown) if any(whole for _, whole in found_in) else ONLY_PART.format(quote=shown)
-    for each in proven:
-        # A sentence is understood with the ones next to it.
-        around = (window for window in _candidates(each.said, claim) if fold_text(each.quote) in fold_text(window))
-        for quote in (each.quote, *around):
-            if (backed := _backing(quote, each.said, claim)) is not None:
-                return backed
-    together = " ".join(dict.fromkeys(each.quote for each in proven))
-    backed = _backing(together, proven[-1].said, claim) if len(proven) > 1 else None
-    return backed or problem
-
-
-def _candidates(said: UserWords, claim: Claim) -> list[str]:
-    """Return the sentences of a message, alone and joined; none if one of them says the opposite of the claim."""
-    wanted, found = content(claim.headline), list(sentence_windows(said.own))
-    opposite = any(flips(claim.headline, each) and covers(wanted, content(each)) for each in found)
-    return [] if opposite else found
-
-
-def _backing(quote: str, said: UserWords, claim: Claim) -> BackedQuote | None:
-    """Return the quotation if it supports the claim, or approves of an answer that does."""
-    wanted = content(claim.headline)
-    new, asked = wanted - claim.known or wanted, asks_to_remember(said.own)
-    if not asks(quote) and covers(new, content(quote), asked=asked) and not flips(claim.headline, quote):
-        return BackedQuote(quote, said)
-    if claim.approvable and accepts(quote, said.own) and covers(wanted, content(said.before)):
-        return BackedQuote(quote, said, said.before)
+        quotes = [find_sentence(each.text, own, memory) for each in claims]
+        found = list(dict.fromkeys(quote for quote in quotes if quote is not None))
+        if claims and len(quotes) == sum(quote is not None for quote in quotes):
+            return BackedQuote(" ".join(found), said)
+        if not about_user and not said.read and accepts(own, own) and _proposes(said.before, claims, heard):
+            return BackedQuote(own, said)
     return None
+
+
+def _proposes(answer: str, claims: Sequence[Statement], heard: Sources) -> bool:
+    """Whether an answer of the assistant says this, and no other text does."""
+    own = frozenset().union(*(content(one.own) for one in heard.said))
+    taken = any(is_taken(each, [data.text for data in heard.data], own) for each in claims)
+    return not taken and covers(frozenset().union(*(each.content for each in claims)), content(answer))

@@ -1,8 +1,9 @@
 """Separates what a user wrote from what they pasted or quoted. Pure.
 
-A message may contain a mail, a page, a log or a quotation. Those are data: a request in them is not the user's. Code fences, lines
-that begin with `>`, lines of logs and comments, tagged blocks, mails, text after an introduction such as "The page says:", long quotations
-and the middle of a very long message count as pasted. In doubt a text counts as pasted: the user can say it again.
+A message may contain a mail, a page, a log, a chat, a diff or a quotation. Those are data: a request in them is not the user's. Code
+fences, lines that begin with `>`, lines of logs and comments, diffs, JSON, YAML, markup, chats with times, mails, text after an
+introduction such as "The page says:", long quotations and the middle of a very long message count as pasted. In doubt a text counts as
+pasted: the user can say it again. Pasted lines leave an empty line behind.
 """
 
 from __future__ import annotations
@@ -30,6 +31,15 @@ _BLOCK = re.compile(
     r"\s*(?:async |export |pub )*(?:def|class|function|fn|func|public|private|static|interface|struct|impl|if|for|while|try)\b.*[:{]\s*$"
 )
 _IN_BLOCK = re.compile(r"\s|\}|$")
+# The first line of a diff, a JSON value, or a message of a chat with its time. The rest of its paragraph belongs to it.
+_PASTE = re.compile(
+    r"(?:diff --git |@@ |\+\+\+ |--- [ab]/|\+\S)|\s*[{\[]\s*(?:[\"{\[]|$)|\s*\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[AP]M)?\]? +\S"
+    r"|(?:[A-Z\u00c0-\u00de][\w.'-]*|[\u3400-\u9fff\uac00-\ud7af]+)(?: [A-Z][\w.'-]*){0,2} +\[?\d{1,2}:\d\d(?: ?[AP]M)?\]?\s*$"
+)
+# A key of YAML without a value, and an indented key below it.
+_KEY, _INNER_KEY = re.compile(r"\s*[\w.-]+:\s*$"), re.compile(r"\s+(?:- )?[\w.-]+:(?:\s|$)")
+# An element of HTML or XML inside a line.
+_ELEMENT = re.compile(r"<([A-Za-z][\w-]*)(?:\s[^<>]*)?>[^\n]*</[A-Za-z]")
 _HEADER = re.compile(
     r"\s*\**(?:from|to|cc|bcc|subject|sent|date|reply-to|von|an|betreff|gesendet|datum|de|à|objet|envoyé|para|asunto"
     r"|发件人|寄件者|收件人|主题|主旨|发送时间|日期|差出人|宛先|件名|送信日時|日時|보낸 ?사람|받는 ?사람|제목|날짜)\**\s*[:：]\s*\S",
@@ -115,18 +125,17 @@ def _split_lines(lines: list[str]) -> tuple[list[str], list[str]]:
     own, pasted, at = list[str](), list[str](), 0
     while at < len(lines):
         line = lines[at]
-        if (closing := _closing(line)) is not None:
-            end = next((each + 1 for each in range(at + 1, len(lines)) if closing in lines[each]), len(lines))
+        if (end := _end_of_block(lines, at)) is not None:
             pasted += lines[at:end]
-            at = end
-            continue
-        if _BLOCK.match(line) and at + 1 < len(lines) and lines[at + 1][:1].isspace():
-            end = next((each for each in range(at + 1, len(lines)) if not _IN_BLOCK.match(lines[each])), len(lines))
-            pasted += lines[at:end]
+            own.append("")
             at = end
             continue
         if _QUOTED_LINE.match(line) or _MACHINE_LINE.match(line):
             pasted.append(line)
+            own.append("")
+        elif (found := _ELEMENT.search(line)) is not None:
+            own.append(line[: found.start()])
+            pasted.append(line[found.start() :])
         elif _FORWARDED.match(line) or _is_mail(lines, at):
             return own, pasted + lines[at:]
         elif (found := _QUOTES_SOURCE.search(line)) is not None:
@@ -137,6 +146,19 @@ def _split_lines(lines: list[str]) -> tuple[list[str], list[str]]:
             own.append(line)
         at += 1
     return own, pasted
+
+
+def _end_of_block(lines: list[str], at: int) -> int | None:
+    """Return the end of the code, the tagged block, the diff or the data that begins with this line; None if none begins."""
+    line, below = lines[at], lines[at + 1] if at + 1 < len(lines) else ""
+    rest = range(at + 1, len(lines))
+    if (closing := _closing(line)) is not None:
+        return next((each + 1 for each in rest if closing in lines[each]), len(lines))
+    if _BLOCK.match(line) and below[:1].isspace():
+        return next((each for each in rest if not _IN_BLOCK.match(lines[each])), len(lines))
+    if _PASTE.match(line) or (_KEY.match(line) and _INNER_KEY.match(below)):
+        return next((each for each in rest if not lines[each].strip()), len(lines))
+    return None
 
 
 def _closing(line: str) -> str | None:

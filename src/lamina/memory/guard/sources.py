@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from ...core.blocks import Document, Text, ToolResult, ToolUse, Unknown
+from ...core.invisible import remove_invisible, without_joiners
 from ...core.view import Item
 from ..recall.plan import split_user_words, user_words
 from .own_words import split_pasted
@@ -27,8 +28,6 @@ RUN = 3
 CHARACTER = 0.75
 # Line numbers that Read puts before each line.
 _NUMBER = re.compile(r"^[ ]*\d+\t", re.MULTILINE)
-# Invisible characters.
-_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 _QUOTES = re.compile(r"[\"'`“”„‟‘’‚‹›«»「」『』]")
 
 
@@ -51,6 +50,7 @@ class UserWords(NamedTuple):
     words: str
     before: str = ""  # the answer it replies to
     own: str = ""  # the words without what was pasted or quoted
+    read: bool = False  # the turn of that answer read, pasted or received a text
 
 
 class ForeignText(NamedTuple):
@@ -71,7 +71,7 @@ def read_sources(items: Sequence[Item], start: int) -> Sources:
     data: list[ForeignText] = []
     known: list[str] = []
     tools: dict[str, str] = {}
-    answer = ""
+    answer, turn = "", 0
     for at, item in enumerate(items):
         if item.role == "assistant":
             texts = _block_texts(item)
@@ -79,10 +79,11 @@ def read_sources(items: Sequence[Item], start: int) -> Sources:
             tools |= {block.id: block.name for block in item.blocks if isinstance(block, ToolUse)}
             data += _provider_results(item)
             continue
-        words = user_words(item) if not item.synthetic else ""
-        if words and at >= start:
+        words = remove_invisible(user_words(item)) if not item.synthetic else ""
+        if words:
+            read, turn = any(each.origin != PROGRAM for each in data[turn:]), len(data)
             own, pasted = split_pasted(words)
-            said.append(UserWords(item.uuid, words, answer, own))
+            said += [UserWords(item.uuid, words, answer, own, read)] if at >= start else []
             data += [ForeignText(pasted, PASTED)] if pasted else []
         if item.kind in _FROM_MEMORY:
             known += _block_texts(item)
@@ -143,7 +144,7 @@ def strip_line_numbers(text: str) -> str:
 
 def fold_text(text: str) -> str:
     """Remove what may differ between a sentence and its quotation: case, spacing, letter forms and quotation marks."""
-    folded = _UNSEEN.sub("", unicodedata.normalize("NFKC", text)).casefold()
+    folded = without_joiners(unicodedata.normalize("NFKC", remove_invisible(text))).casefold()
     return " ".join(_QUOTES.sub("", folded).replace("*", " ").replace("_", " ").split())
 
 

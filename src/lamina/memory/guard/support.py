@@ -1,8 +1,8 @@
-"""Compares a memory with texts: which of its content words a text has, and which text it is closest to. Pure.
+"""Compares a text with others: which of its content words another text has, and which text it is closest to. Pure.
 
-Words are compared by their stems, and scripts without spaces by pairs of characters, which weigh half a word each. Words that a memory
-adds around any statement ("the user prefers …") and negations carry no content. A memory is supported by words that contain half of its
-content. It is taken from a passage that has more of its content than the user's words have. This compares words, not meanings.
+This tells where a memory comes from, and finds what the model took from another text. Words are compared by their stems, and scripts
+without spaces by pairs of characters, which weigh half a word each. Words that a memory adds around any statement ("the user prefers …")
+and negations carry no content. Whether a memory is the user's own sentence is decided in own_sentence.py.
 """
 
 from __future__ import annotations
@@ -18,12 +18,8 @@ from ...core.terms import is_word, normal, stem, terms
 # A statement keeps at least this share of its content in a paraphrase, and at least two of its words.
 SHARE = 0.5
 FEWEST = 2.0
-# Of what the user asks to remember, a memory may reword more.
-ASKED_SHARE = 0.4
 # Of a statement of one or two words, nearly all.
 SHORT_SHARE = 0.6
-# The body of a memory explains: this share of it is the user's.
-BODY_SHARE = 1 / 3
 # A pair of characters is about half a word.
 PAIR = 0.5
 # Words match if one begins with the other and this much of them is equal: summary and summarize.
@@ -48,10 +44,13 @@ _CJK_SCAFFOLD = re.compile(
 # A memory writes dates out that the user gave as a day.
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _HIRAGANA = re.compile("[\u3041-\u309f]{2}")
+# Words that negate what follows, or reject it. Two of them in a Spanish sentence negate once.
 NEGATION = re.compile(
-    r"\b(?:not|no|never|none|nobody|neither|nor|without|stop|avoid|instead|cannot|(?:do|does|did|is|are|was|were|ca|wo|would|should|could|must"
-    r"|have|has|had|need|ai)n['’]?t|nicht|nie|niemals|kein\w*|ohne|statt|pas|jamais|sans|nunca|sin|non(?!-)|mai)\b"
-    r"|[不别別没沒勿無无莫未]|ない|ません|않|말|마세|못|안 ",
+    r"\bno (?:\w+ ){1,4}?(?:nunca|nada|nadie|jamás)\b"
+    r"|\b(?:not|no|never|none|nobody|neither|nor|without|stop|avoid\w*|instead|cannot|(?:do|does|did|is|are|was|were|ca|wo|would|should|could|must"
+    r"|have|has|had|need|ai)n['’]?t|dislikes?|hate[sd]?|detests?|nicht|nie|niemals|kein\w*|ohne|statt|hass(?:e|t|en)|vermeid\w*"
+    r"|pas|jamais|sans|aucune?|détest\w+|évit\w+|nunca|jamás|sin|odi[oa]|detest[oa]|evit[ae]\w*|non(?!-)|mai)\b"
+    r"|[不别別没沒勿無无莫未]|讨厌|避免|禁止|停止|ない|なく|なかっ|ません|嫌|やめ|避け|않|말|마세|못|안 |없|싫|피하|금지|그만",
     re.IGNORECASE,
 )
 # Words that reject something without a negation.
@@ -69,10 +68,11 @@ _NOT_NEGATED = re.compile(
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？;；\n]")
 _PART_END = re.compile(r"[,;:，、；：–—.!。！]|\s-\s")
 _LABEL = re.compile(
-    r"\s*[-*]*\s*\**(?P<label>why|how to apply|apply|warum|anwendung|为什么|原因|如何应用|应用|理由|適用|이유|적용)\s*[:：]\**",
+    r"\s*[-*]*\s*\**(?P<label>why|how to apply|apply|warum|anwendung|pourquoi|application|por qué|aplicación|为什么|原因|如何应用|应用"
+    r"|理由|適用|이유|적용)\s*[:：]\**",
     re.IGNORECASE,
 )
-_ADVICE = ("how to apply", "apply", "anwendung", "如何应用", "应用", "適用", "적용")
+_ADVICE = ("how to apply", "apply", "anwendung", "application", "aplicación", "如何应用", "应用", "適用", "적용")
 
 
 class Statement(NamedTuple):
@@ -107,15 +107,19 @@ def _one_word(one: str, other: str) -> bool:
     return len(one) >= PREFIX and not one[0].isdigit() and (one.startswith(other) or other.startswith(one))
 
 
-def covers(wanted: Collection[str], known: Collection[str], *, asked: bool = False) -> bool:
-    """Whether known words support a statement. `asked`: they ask to remember it."""
+def covers(wanted: Collection[str], known: Collection[str]) -> bool:
+    """Whether known words have half of a statement."""
     total = weight(wanted)
-    needed = ASKED_SHARE * total if asked else max(min(FEWEST, SHORT_SHARE * total), SHARE * total)
-    return total > 0 and weight(shared(wanted, known)) >= needed
+    return total > 0 and weight(shared(wanted, known)) >= max(min(FEWEST, SHORT_SHARE * total), SHARE * total)
+
+
+def without_idioms(text: str) -> str:
+    """Return the text without words that contain a negation and negate nothing."""
+    return _NOT_NEGATED.sub(" ", text)
 
 
 def negated(text: str) -> bool:
-    return NEGATION.search(_NOT_NEGATED.sub(" ", text)) is not None
+    return NEGATION.search(without_idioms(text)) is not None
 
 
 def flips(claim: str, quote: str) -> bool:
@@ -153,7 +157,7 @@ def statements(body: str) -> list[Statement]:
         elif not line.strip():
             advice = False
         found += [Statement(each, content(each), advice) for each in _SENTENCE_END.split(line) if each.strip()]
-    return [each for each in found if each.content]
+    return [each for each in found if re.search(r"\w", each.text)]
 
 
 class Passage(NamedTuple):

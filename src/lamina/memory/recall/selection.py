@@ -23,6 +23,7 @@ from ...core.policy import SurfacingPolicy
 from ...core.prompt_files import prompt_sections
 from ...core.settings.kinds import printable
 from ..store.scopes import path_text
+from ..store.topic import HIDDEN
 from ..store.topic_files import MOST_IN_MANIFEST, TopicHeader, choose_manifest
 from .library import STALE_SHARE, MemoryLibrary, Recalled
 from .plan import RecallQuestion, SeenMemories, filter_open
@@ -61,6 +62,7 @@ class SurfacedMemory(NamedTuple):
     why: str
     text: str
     facts: Wire
+    hidden: bool = False  # its file has characters that nobody sees
 
 
 class RecallChoice(NamedTuple):
@@ -147,7 +149,7 @@ def _brought(memory: MemoryLibrary, each: Recalled, why: str, policy: SurfacingP
     content = cut_text(readable_text(each.topic.body), lines=policy.lines, size=policy.file_bytes).text
     header = f"A memory, saved {age_text(each.age)}"
     facts = {"path": str(path), "content": content, "mtimeMs": int(each.topic.modified * 1000), "header": header}
-    return SurfacedMemory(each.topic.file, path_text(path), why, text, facts)
+    return SurfacedMemory(each.topic.file, path_text(path), why, text, facts, HIDDEN in each.topic.problems)
 
 
 # The model's request

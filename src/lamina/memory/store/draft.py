@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ...core.errors import InputError
+from ...core.invisible import remove_invisible
 from .secrets import extract_secrets, redact, repeats_secret, says_nothing_else
-from .topic import DESCRIPTION_CHARS, KINDS, ORIGIN, Kind, Topic, clean_name, one_line, read_topic, short_digest
+from .topic import DESCRIPTION_CHARS, HIDDEN, KINDS, ORIGIN, Kind, Topic, clean_name, one_line, read_topic, short_digest
 
 # Far more than a memory should contain.
 MOST_BYTES = 256 << 10
@@ -55,7 +56,7 @@ def clean_draft(draft: Draft, *, team: bool = False) -> CleanDraft:
     kinds: list[str] = []
 
     def clean(text: str) -> str:
-        found = redact(text.encode("utf-8", "replace").decode())
+        found = redact(remove_invisible(text.encode("utf-8", "replace").decode()))
         kinds.extend(found.kinds)
         return found.text
 
@@ -114,7 +115,7 @@ def read_draft(file: str, text: str, old: Topic | None, *, team: bool = False, k
     """
     written = read_topic(file, text, 0)
     for problem in written.problems:
-        if old is None or problem not in old.problems:
+        if problem != HIDDEN and (old is None or problem not in old.problems):
             raise InputError(file, f"has {problem}" if problem.startswith("no ") else problem, FORM)
     done = clean_draft(Draft(written.name, written.type, written.description, written.body), team=team)
     draft = done.draft

@@ -2,7 +2,7 @@
 
 `off`: memory is empty and accepts nothing. `read-only`: it can be read but not changed. `confirm`: the user's saves are
 written; all other changes and the user's imports wait in the inbox. `auto`: everyone writes what the user said. A change
-whose content has another origin waits in the inbox, is marked with that origin, and is never a memory about the user.
+whose content has another origin waits in the inbox, and is marked with that origin.
 `guard.admission` names the changes that wait in every mode, such as those of MCP clients to memories that they did not write.
 
 It owns `.inbox/*.json` in the memory directory. Invariants: no memory is changed before the user approves. An approval
@@ -29,7 +29,7 @@ from .directory import DirectoryStore
 from .draft import MOST_BYTES, Draft
 from .index import INDEX, RewrittenIndex
 from .journal import digest_of, unified_diff
-from .topic import PERSONAL, Kind, Topic, evidence_of, origin_of, read_topic, with_origin
+from .topic import Kind, Topic, evidence_of, origin_of, read_topic, with_origin
 from .topic_files import decode_text
 
 if TYPE_CHECKING:
@@ -229,7 +229,6 @@ class GatedStore:
 
     def save(self, draft: Draft, *, why: ChangeReason, base: str | None = None) -> Saved | Proposed:
         """Save a memory. With `base`, only if its file still has that digest; the empty one means that there is no file."""
-        _check_origin(draft.name, draft.type, why)
         draft = msgspec.structs.replace(draft, origin=why.origin or draft.origin or client_origin(why.client))
         may = self._may(why)
         if why.who == "user" and not why.origin:
@@ -247,7 +246,6 @@ class GatedStore:
         old = self.store.get(file)
         if why.who != "user":  # a model neither sets nor removes the origin
             text = with_origin(file, text, why.origin or (origin_of(old) if old is not None else ""))
-        _check_origin(file, read_topic(file, text, 0).type, why)
         may = self._may(why)
         if may and why.who == "user":
             return self.store.put(file, text, expected=expected, why=why)
@@ -335,13 +333,6 @@ class GatedStore:
 def _changed_lines(diff: str) -> list[str]:
     """Return the lines that a difference adds and removes, without the time of the change."""
     return [line for line in diff.splitlines()[2:] if line.startswith(("+", "-")) and not _STAMP.match(line)]
-
-
-def _check_origin(name: str, kind: Kind | None, why: ChangeReason) -> None:
-    """Raise InputError for a memory about the user that does not come from the user."""
-    if why.origin and why.who != "user" and kind in PERSONAL:
-        problem = f"comes from elsewhere ({why.origin}), so it cannot be of type {kind}"
-        raise InputError(name, problem, "save it as project or reference, which waits for the user's approval")
 
 
 def client_origin(client: str) -> str:

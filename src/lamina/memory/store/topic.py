@@ -24,7 +24,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import msgspec
 
 from ...core.front_matter import DEEPEST, Value, read_front_matter
-from ...core.joiners import JOINERS, drop_stray_joiners, without_joiners
+from ...core.invisible import JOINERS, remove_invisible, without_joiners
 from ...disk.paths.file_names import bad_name, bad_text, fold
 
 Kind: TypeAlias = Literal["user", "feedback", "project", "reference"]
@@ -68,10 +68,16 @@ def restore_command(topic: Topic, *, team: bool = False) -> str:
     return f"lamina memory restore {shlex.quote(f'team/{topic.name}' if team else topic.name)}"
 
 
+# The fault of a file with characters that nobody sees.
+HIDDEN = "invisible characters are left out"
+
+
 def read_topic(file: str, text: str, mtime: float) -> Topic:
     """Parse the text of a memory. Any text gives a readable topic; `problems` lists its faults."""
-    matter = read_front_matter(text)
-    problems = [] if matter.head is not None else [f"the front matter {matter.problem}" if matter.problem else "no front matter"]
+    plain = remove_invisible(text)
+    matter = read_front_matter(plain)
+    problems = [HIDDEN] if plain != text else []
+    problems += [] if matter.head is not None else [f"the front matter {matter.problem}" if matter.problem else "no front matter"]
     fields = matter.fields
     name = clean_name(_text(fields, "name", problems)) or _stem(file)
     description = one_line(_text(fields, "description", problems), DESCRIPTION_CHARS)
@@ -220,9 +226,9 @@ def one_line(text: str, longest: int) -> str:
     Of format characters only joiners that belong to a word or an emoji are kept.
     """
     # Ten times the limit is enough to fill it whatever is dropped, and bounds the cost of a hostile text.
-    line = text[: longest * 10]
+    line = remove_invisible(text[: longest * 10])
     if not line.isprintable():
-        line = drop_stray_joiners("".join(map(_shown, line)))
+        line = "".join(map(_shown, line))
     line = " ".join(line.split())
     return line if len(line) <= longest else f"{_cut(line, longest - 1)}…"
 

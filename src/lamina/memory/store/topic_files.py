@@ -60,7 +60,7 @@ INDEX_FILE = ".history/search.sqlite"
 # A directory gets an index at this size. Below it, a search reads all texts in less time than a database takes to open.
 LARGE = 1_000
 # Version 2 stores the newest first; version 3 begins with a checksum.
-_CACHE_VERSION = 3
+_CACHE_VERSION = 4
 _CHECK_BYTES = 4
 CACHE_BYTES = 64 << 20
 # Writing the cache costs as much as reading this many heads.

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ...core.connectives import Reason
 from ...core.dates import COMPUTED, dated, relative_dates
 from ...core.excluded_kinds import no_memory as no_memory  # re-exported for the modules that save notes
-from ...core.joiners import JOINERS, drop_stray_joiners
+from ...core.invisible import JOINERS, remove_invisible
 from ...core.language import HOW, labels_for, language_of, without_common_words
 from ...core.memory_requests import to_remember
 from ...core.terms import normal, terms
@@ -68,7 +68,7 @@ class Note(NamedTuple):
     @property
     def description(self) -> str:
         line = "".join(char if char.isprintable() or char in JOINERS else " " for char in self.rule)
-        line = " ".join(drop_stray_joiners(line).split())
+        line = " ".join(remove_invisible(line).split())
         return line if len(line) <= DESCRIPTION_CHARS else f"{line[: DESCRIPTION_CHARS - 1]}…"
 
     def file(self, why: str = "", name: str = "", rest: Sequence[str] = ()) -> str:
