@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,10 +43,9 @@ class SessionCost(NamedTuple):
     recalled: bool
 
 
-def prepare(source: Path | None, *, stop: bool) -> tuple[Path, dict[str, str]]:
+def prepare(home: Path, source: Path | None, *, stop: bool) -> tuple[Path, dict[str, str]]:
     """Make a home with a project and a memory, and install the plugin of a source directory."""
-    home = Path(tempfile.mkdtemp(prefix="lamina-bench-"))
-    (home / "project").mkdir()
+    (home / "project").mkdir(parents=True)
     kept = {name: os.environ[name] for name in ("PATH",) if name in os.environ}
     environ = {**kept, "HOME": str(home), "TMPDIR": str(home), "LAMINA_HOME": f"{home}/.lamina", "PYTHONPATH": str(source or OWN)}
     environ |= {
@@ -125,10 +124,9 @@ def main() -> None:
         sources[f"with that of {options.against}"] = options.against
     if options.stop:
         del sources["without"]
-    homes = {name: prepare(source, stop=options.stop) for name, source in sources.items()}
     costs: dict[str, list[SessionCost]] = {name: [] for name in sources}
-    with ExitStack() as stack:
-        stack.enter_context(busy(options.busy))
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as top, busy(options.busy):
+        homes = {name: prepare(Path(top) / str(number), sources[name], stop=options.stop) for number, name in enumerate(sources)}
         for _ in range(options.runs + 1):
             for name, (home, environ) in homes.items():
                 costs[name].append(run(options.claude, home, environ, stop=options.stop))
