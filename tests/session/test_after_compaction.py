@@ -218,7 +218,9 @@ GUIDE = "# Careful reviews\n" + "Read the whole change before you comment on a l
 def skill_session(tmp_path: Path, *, tail: str) -> Path:
     """A session of Claude Code in which a skill was invoked by the model, and another one by the user."""
     base = {"isSidechain": False, "userType": "external", "cwd": str(tmp_path), "sessionId": "s", "version": "2.1.30"}
-    text, parent, lines = {"type": "text"}, None, []
+    text: Wire = {"type": "text"}
+    parent: str | None = None
+    lines: list[str] = []
 
     def add(role: str, content: Any, **more: Any) -> None:
         nonlocal parent
