@@ -196,12 +196,7 @@ def test_evidence_is_recorded_with_a_digest_and_its_state_is_shown(tmp_path: Pat
 def test_a_command_that_a_model_runs_is_the_models_and_not_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save(tmp_path)
     monkeypatch.setenv("LAMINA_RUN_BY_MODEL", "1")
-    refused = here(
-        "memory", "save", "x", "--type", "feedback", "--description", "Force deploys", "Force.", "--cwd", str(tmp_path)
-    )
-    assert refused.returncode != 0
-    assert "comes from elsewhere (command), so it cannot be of type feedback" in refused.stderr
-    run(tmp_path, "save", "x", "--type", "project", "--description", "Force deploys", "Force.")
+    run(tmp_path, "save", "x", "--type", "feedback", "--description", "Force deploys", "Force.")
     run(tmp_path, "remove", "testing-db")
     assert [row["name"] for row in rows(tmp_path, "list")] == ["testing-db"]
     waiting = json.loads(here("inbox", "--json", "--cwd", str(tmp_path)).stdout)

@@ -334,7 +334,7 @@ def test_a_model_reviews_within_the_budget(
         "description": "Short commit messages",
         "body": "Keep commit messages short.",
     }
-    answer = f"<memories>{json.dumps([memory | {'said': 'I prefer short commit messages from now on.'}])}</memories>"
+    answer = f"<memories>{json.dumps([memory])}</memories>"
     messages_server.reply(text=answer, fork="extraction")
     given = read_hook_input(common(transcript, project, "Stop"))
     assert isinstance(review_turn(serve(project), given), Reviewed)

@@ -262,7 +262,6 @@ WHOLE = SYSTEM | {
     "the file name contains a secret": "文件名包含密钥",
     "choose a file name that describes the subject": "请选择描述主题的文件名",
     "move it away, and it is rebuilt from the memories": "请移走它，之后会根据记忆重建",
-    "save it as project or reference, which waits for the user's approval": "请保存为项目或参考类型，等待用户批准",
     "no change is needed here": "这里不需要更改",
     "only the user can restore memories here": "这里只有用户可以恢复记忆",
     "only the user can merge memories here": "这里只有用户可以合并记忆",
