@@ -255,12 +255,12 @@ def test_text_that_an_edit_needs_and_that_left_is_fetched_again_and_paid(tmp_pat
 
 @pytest.mark.spec("P8")
 def test_the_report_says_what_would_have_been_saved(tmp_path: Path) -> None:
-    report = played(long_work(28).write(tmp_path / "s.jsonl"), rows=("lean",))
+    report = played(long_work(28).write(tmp_path / "s.jsonl"), rows=("thrifty",))
     first, second = headlines(report)
-    cost, paid = report.figures["lean"].usd, report.figures["recorded"].usd
+    cost, paid = report.figures["thrifty"].usd, report.figures["recorded"].usd
     assert first.startswith("Lamina with balanced would have cost ")
-    assert f"Lamina with lean would have cost {1 - cost / paid:.0%} less: ${cost:,.2f} instead of ${paid:,.2f}" in second
-    found = report.to_json()["policies"]["lean"]
+    assert f"Lamina with thrifty would have cost {1 - cost / paid:.0%} less: ${cost:,.2f} instead of ${paid:,.2f}" in second
+    found = report.to_json()["policies"]["thrifty"]
     assert found["saved_percent"] == pytest.approx(100 * (1 - cost / paid), abs=0.01)
     assert (found["compared_sessions"], found["dearer_sessions"]) == (1, 0)
     silent = played(long_work(2, usage=False).write(tmp_path / "t.jsonl"))
