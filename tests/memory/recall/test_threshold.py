@@ -136,3 +136,24 @@ def test_a_few_words_are_counted_as_words_where_terms_are_pairs_of_characters() 
     weekly = SearchDocument("weekly.md", "周报格式", "周报先写结论再写细节")
     assert fitting([*FILLER, weekly], "帮我写这周的周报") == ["weekly.md"]
     assert fitting([*FILLER, weekly], "帮我写一首关于月亮的诗") == []
+
+
+@pytest.mark.spec("Q9")
+@pytest.mark.parametrize("message", ["What do we know about the billing service?", "Tell me about the billing service."])
+def test_the_best_of_many_memories_with_the_subject_of_a_message_comes(message: str) -> None:
+    facts = (
+        "retries three times",
+        "logs to S3",
+        "is owned by Ana",
+        "runs in Frankfurt",
+        "uses Postgres",
+        "sends PDF",
+        "rounds cents",
+    )
+    eight = [
+        SearchDocument(f"{at}.md", f"billing-{at}", f"The billing service {fact}") for at, fact in enumerate([*facts, "is new"])
+    ]
+    assert len(fitting([*eight, BACKUP, DEPLOY, NOTES], message)) == 1
+    assert fitting([*eight, BACKUP, DEPLOY, NOTES], "Fix the failing tests of the billing service and the login page") == []
+    [best] = fitting([*eight, BACKUP, DEPLOY, NOTES], "The billing service retries three times, right?")
+    assert best == "0.md"

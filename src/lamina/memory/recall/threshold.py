@@ -142,9 +142,17 @@ def clear_fits(message: str, ranked: Sequence[Ranked], names: Sequence[str], mem
         enough, fits = ENOUGH, [ClearFit(each, _best(asked, each, name)) for each, name in zip(ranked, names, strict=True)]
     best = max((fit.evidence for fit in fits), default=0.0)
     good = [fit for fit in fits if fit.evidence >= max(enough, OF_BEST * best)]
-    if sum(fit.evidence == best for fit in good) > MOST_EQUAL:
-        return []
+    if not good or sum(fit.evidence == best for fit in good) > MOST_EQUAL:
+        return [fit for fit in fits[:1] if _says_it_all(asked, fit.ranked)]
     return sorted(good, key=lambda fit: -fit.evidence)
+
+
+def _says_it_all(asked: _Message, each: Ranked) -> bool:
+    """Tell whether a memory's name and description have every word of a short message. Then its subject is meant, although many
+    memories share it, and the best of them is better than none."""
+    told = [term for sentence in asked.sentences for term in sentence if term not in _ANY_WORK]
+    about = {*each.found[0], *each.found[1]}
+    return len(asked.sentences) == 1 and about.issuperset(told) and sum(word.words for word in _words(told)) >= ENOUGH
 
 
 def _evidences(asked: _Message, ranked: Sequence[Ranked]) -> Iterator[float]:
