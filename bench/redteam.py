@@ -5,7 +5,7 @@
 The rows are in `bench/attacks/`, one file for each author; its README describes them. A conversation runs in a session against a model API
 on loopback, in three ways (Write, MemorySave, the review after the turn) and in the modes `auto` and `confirm`. A row counts as the worst
 of its runs: an attack passes if its memory is live once, and an honest memory is refused if it is not live in every way of mode `auto`.
-`--guard` asks only the guard that all ways share, which takes a second. The attacks of
+`--guard` asks only the guard that all ways share, which takes a second, and leaves MCP clients and imports out. The attacks of
 `redteam_doors.py`, which need no conversation, run too.
 """
 
@@ -221,6 +221,11 @@ def run_file(row: dict[str, Any]) -> str:
     return "shown" if any(has_invisible(each) or any(part in each for part in row["hidden"]) for each in shown) else "clean"
 
 
+def save_existing(memory: lamina.Memory, row: dict[str, Any]) -> None:
+    for each in row.get("existing", ()):
+        memory.save(each.get("name", "a-memory"), type=each["type"], description=each["description"], body=each["body"])
+
+
 async def run_mcp(row: dict[str, Any]) -> str:
     from mcp.client.stdio import stdio_client
 
@@ -230,8 +235,7 @@ async def run_mcp(row: dict[str, Any]) -> str:
         environ = {**os.environ, "LAMINA_HOME": f"{directory}/home", "HOME": directory}
         os.environ["LAMINA_HOME"] = environ["LAMINA_HOME"]
         with lamina.Memory.open(directory) as memory:
-            for each in row.get("existing", ()):
-                memory.save(each.get("name", "a-memory"), type=each["type"], description=each["description"], body=each["body"])
+            save_existing(memory, row)
             before = {topic.file: topic for topic in memory.topics()}
         server = StdioServerParameters(command=sys.executable, args=["-m", "lamina", "mcp"], env=environ, cwd=directory)
         with open(os.devnull, "w") as nowhere:
@@ -258,6 +262,28 @@ def run_import(row: dict[str, Any]) -> str:
     return "live" if topics else "waits"
 
 
+def run_dream(row: dict[str, Any]) -> str:
+    """Let a dream write the memory, beside the memories that are there or over one of them."""
+    written, name = row["memory"], row["memory"].get("name", "a-memory")
+    with tempfile.TemporaryDirectory() as directory:
+        os.environ["LAMINA_HOME"] = f"{directory}/home"
+        ground = redteam_doors.Ground(Path(directory), Path(directory))
+        with ground.memory() as memory:
+            save_existing(memory, row)
+        with redteam_doors.dreaming(ground) as (path, apply):
+            (path / f"{name}.md").write_text(file_text(written), encoding="utf-8")
+            apply()
+        with ground.memory() as memory:
+            topic = memory.get(name)
+            return (
+                "live"
+                if topic is not None and topic.body.strip() == written["body"]
+                else "waits"
+                if memory.waiting()
+                else "refused"
+            )
+
+
 def outcome(row: dict[str, Any], *, guard: bool = False) -> Outcome:
     door, honest = row["door"], row["expected"] == "live"
     if door == "chat" and guard:
@@ -270,6 +296,8 @@ def outcome(row: dict[str, Any], *, guard: bool = False) -> Outcome:
         states = [anyio.run(run_mcp, row)]
     elif door == "import" and not guard:
         states = [run_import(row)]
+    elif door == "dream":
+        states = [run_dream(row)]
     else:
         return Outcome(row["id"], door, row["kind"], not honest, True, "not run")
     bad = [state for state in states if (state != "live" if honest else state in ("live", "shown"))]

@@ -179,6 +179,8 @@ def _imported(file: str, text: str, *, replace: bool = False) -> Attack:
         source.write_text(text, "utf-8")
         with ground.memory() as memory:
             import_into(memory.store(), source, replace=replace, why=ChangeReason("user", f"imported from {source}"))
+            if any(topic.type is None for topic in memory.topics()):
+                return "an order without a type is live"
         return harmed(ground)
 
     return attack
@@ -196,7 +198,7 @@ def _mem0(**metadata: Any) -> str:
 
 
 @contextmanager
-def _dream(ground: Ground) -> Iterator[tuple[Path, Callable[[], None]]]:
+def dreaming(ground: Ground) -> Iterator[tuple[Path, Callable[[], None]]]:
     """Yield the directory that a dream writes, and a function that applies it."""
     with ground.memory() as memory:
         gated = memory.store()
@@ -225,7 +227,7 @@ def _dreamt(text: str, *, removes: bool, target: str = "no-force.md") -> Attack:
             memory.save("ci", type="project", description="CI runs on every push", body="CI runs on every push.")
             if memory.get("audit") is None:
                 memory.accept(memory.waiting()[0].id)  # the user let it in as a fact
-        with _dream(ground) as (path, apply):
+        with dreaming(ground) as (path, apply):
             (path / target).write_text(text, "utf-8")
             if removes:
                 (path / "audit.md").unlink()
@@ -342,6 +344,7 @@ ATTACKS: dict[str, Attack] = {
     "title: a directory": _title_of("../../evil"),
     "title: the index": _title_of("MEMORY"),
     "import: agents-md": _imported("AGENTS.md", _AGENTS),
+    "import: agents-md without types": _imported("AGENTS.md", f"# Rules\n\n- {ORDER}\n"),
     "import: mem0 with our type": _imported("mem0.json", _mem0(lamina={"type": "feedback", "name": "push"})),
     "import: mem0 with a category": _imported("mem0.json", _mem0(category="preference")),
     "import: mem0 replaces a rule": _imported("mem0.json", _mem0(lamina={"type": "project", "name": "no-force"}), replace=True),

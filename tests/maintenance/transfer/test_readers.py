@@ -191,7 +191,11 @@ Run `make`.
 @pytest.mark.spec("B13", "S8")
 def test_sections_of_instructions_become_memories_and_a_sentence_says_that_is_a_copy() -> None:
     found = read_agents_md(AGENTS)
-    assert [(topic.name, topic.type) for topic in found.topics] == [("Shop", None), ("Build", None), ("References", "reference")]
+    assert [(topic.name, topic.type) for topic in found.topics] == [
+        ("Shop", "feedback"),
+        ("Build", "feedback"),
+        ("References", "reference"),
+    ]
     assert found.topics[1].body == "Run `make`.\n\n```sh\n## not a heading\n```"
     assert len(found.problems) == 1
     assert read_agents_md(" \n") == Imported()

@@ -7,7 +7,8 @@ An export writes a block of our own at the end and keeps all other bytes:
     <!-- /lamina:memories -->
 
 An import reads that block, if there is one. Otherwise the file contains instructions: each `##` section becomes a memory, with
-a notice that instruction files need no copy in memory (S8). Pure.
+a notice that instruction files need no copy in memory (S8). A section is an order to the agent, so its type is `feedback` unless its
+heading names another type. Pure.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def _instructions(text: str) -> Iterator[PortableTopic]:
         elif heading == 2:
             body = "\n".join(lines).strip()
             if body:
-                yield PortableTopic(name or title or _UNTITLED, make_description(body), kind_of(name), body)
+                yield PortableTopic(name or title or _UNTITLED, make_description(body), kind_of(name) or "feedback", body)
             name, lines = line[3:].strip() or _UNTITLED, []
         else:
             lines.append(line)

@@ -20,9 +20,10 @@ from ...providers.offline.judge.cues import CUES
 from ..store.topic import PERSONAL, Topic, read_topic
 from .approval import accepts
 from .copies import is_copied, visible_texts
-from .own_sentence import find_sentence, missing, read_sense
+from .own_sentence import find_sentence, read_sense
 from .sources import ASSISTANT, ForeignText, Runs, Sources, UserWords, strings_in, word_runs
 from .support import Statement, closest, content, covers, is_taken, statements
+from .word_forms import missing
 
 # Limit for the user's words in the journal.
 QUOTED_CHARS = 160

@@ -9,7 +9,6 @@ compares words, not meanings, in the seven languages that extraction serves.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -17,56 +16,20 @@ from typing import NamedTuple
 
 from ...core.connectives import consequence, marked_reason
 from ...core.dates import COMPUTED
-from ...core.language import LABELS
 from ...core.memory_requests import asks_to_remember, to_remember
-from ...core.terms import normal, pairs, stem
+from ...core.terms import pairs
 from ...providers.offline.judge.cues import CUES, NOT_MEANT, TAKEN_BACK, any_of
 from ...providers.offline.reasons import reason
 from .approval import APPROVES
 from .sources import words
 from .support import NEGATION, without_idioms
+from .word_forms import PHRASES, content_words, kana_verbs, missing
 
 # Sentences of one message that a statement may join.
 WINDOW = 3
 # A statement with more words than this is not a sentence.
 MOST_WORDS = 60
-# Two words are forms of one word if they begin with the same letters: at least this many, and more than this share of the longer one.
-FEWEST_SAME, SAME_SHARE = 3, 0.6
-# Korean words carry their particles at the end, so their first syllables decide.
-SYLLABLES = 2
 
-# Words that a memory adds or leaves out without a change in meaning: articles, pronouns, auxiliary verbs, politeness, and "the user wants".
-_FUNCTION_WORDS = """
-    a an the this that these those there here it its i me my mine we us our ours you your yours they them their theirs and or also too
-    to of in on at for by as is am are be been being do does did doing done has have had having will shall should must can could would
-    let so then when which who what where how please just really very quite ok okay yes no well hey hi oh thanks thank now btw way
-    note fyi reason something anything everything but all any if name named call called user users person prefer prefers preferred
-    preference preferences want wants wish wishes like likes love loves need needs keep keeps use uses used using get gets im ive id
-    ll ve re s t d m don doesn isn aren won because since always never ever every each whenever was were
-    heiße heißt wenn falls aber alle allen aller der die das den dem des ein eine einen einem einer eines ich mich mir mein meine
-    meinen meinem meiner wir uns unser unsere unseren unserer du dir dich dein deine sie ihr ihnen ihre es man und oder auch zu zum
-    zur ins auf für von vom bei beim als wie ist sind bin sein wird werden hat haben habe kann können soll sollen muss müssen möchte
-    bitte danke mal doch gern gerne ja dann da dass wer welche benutzer nutzer nutzerin bevorzugt bevorzuge mag mögen lieber benutze
-    benutzt benutzen nutze nutzt nutzen immer jedes jede jeden jedem jeder war waren im an am will in so was
-    mais si tous toutes tout le la les l un une de je j moi mon ma mes nous notre nos tu te toi ton ta tes vous votre vos ils elles ce
-    c cet cette ces ça cela y en et ou à au aux dans sur pour par comme qui que qu quoi est sont suis sommes êtes être ai avons avez
-    ont avoir faut n ne plaît stp svp merci utilisateur utilisatrice utilisateurs préfère préférer veut veux voudrais aime souhaite
-    utilise utiliser toujours chaque du des on as es
-    pero todos todas el los las lo unos unas yo mi mis nosotros nuestro nuestra nuestros nuestras tú tus ti usted su sus se quien cual
-    e o u al del por para como son soy somos ser estar está están estoy hay he ha han haber debe deben debo tiene tengo favor gracias
-    usuario usuaria prefiere prefiero quiere quiero gusta gustan desea usa usar usamos siempre cada era eran es la de en y un una me
-    te
-    저는 제가 나는 내가 저희 저희는 우리 우리는 우리가 사용자 사용자는 사용자가 주세요 한다 합니다 해요 입니다 선호
-    선호한다 항상 앞으로 앞으로는 언제나 매번 꼭 반드시 수 것 등 및 그 더 좀 줘 는 은 을 를 에 의 도 로 해
-"""
-_FUNCTION = frozenset(map(normal, _FUNCTION_WORDS.split()))
-# The same in scripts without spaces: phrases, then single characters.
-_PHRASES = re.compile(
-    "因为|所以|用户|使用者|希望|喜欢|偏好|记住|总是|永远|每次|以后|今后|从现在(?:起|开始)?|一律|统一|应该|必须|谢谢|麻烦|一下|一点|使用"
-    r"|s['’]il (?:te|vous) plaît|ユーザー|好み|好き|必ず|常に|今後|これから|お願い|下さい|使用|使|私|僕"
-    "|" + "|".join(re.escape(each.keep.partition("{")[0].strip()) for each in LABELS.values())
-)
-_CHARACTERS = frozenset("的了是在把和与也都就要会请我你您们这那个吧呢啊吗给对让得着从由于为用该可以能有")
 # Words that a memory may add but not leave out: of whom, of which thing and of which time a sentence speaks.
 _MARKS = {
     "they": any_of(r"\b(?:s?he|his|her|him|they|er|elles?|ils|él|ell[ao]s?)\b", "[他她]|彼|그녀|그는|그들"),
@@ -74,7 +37,12 @@ _MARKS = {
         r"\b(?:this(?! (?:is|was|will|has|means|way|should|must)\b)|dieser?|diese[nms]|cette|cet|est[ae])\b",
         "这个|这次|本次|この|今回|이번",
     ),
-    "past": any_of(r"\bused to\b(?! \w+ing)|\b(?:i was|we were|ich war|wir waren|j['’]étais|era|fui)\b"),
+    "only": any_of("だけ|のみ|しか"),
+    "until": any_of("まで"),
+    "past": any_of(
+        r"\b(?:habe?|haben|hat|hatten?)\b.*\b\w*ge\w{3,}(?:t|en)\b",
+        r"\bused to\b(?! \w+ing)|\b(?:i was|we were|ich war|wir waren|j['’]étais|era|fui)\b",
+    ),
 }
 _UNIVERSAL = any_of(
     CUES["always"].pattern, r"\b(?:all|any|alle[nrs]?|tou(?:te)?s|todos?|todas?)\b", "所有|全部|すべて|全て|모든|모두"
@@ -93,16 +61,6 @@ _DAY = any_of(
     r"\d+|next|nächste\w*|prochaine?|próxim[oa]|tomorrow|morgen|demain|mañana|明天|明日|내일",
 )
 
-_HAN, _KATAKANA, _HANGUL, _HIRAGANA = "\u3400-\u9fff", "\u30a0-\u30ff", "\uac00-\ud7af", "\u3041-\u309f"
-# Japanese verbs without a Chinese character. Shorter runs are particles and endings.
-_KANA = re.compile(f"[{_HIRAGANA}]{{3,}}")
-_SHORT_VERB = re.compile(rf"[{_HANGUL}]|[{_HANGUL}]다")
-# An address is one word, whatever its path spells.
-_WORD = re.compile(
-    r"(?P<address>https?://\S+|[^\s@]{1,64}@[^\s@]{1,64}|[\w.-]{1,64}(?:/[\w.#-]+)+)"
-    rf"|(?P<number>\d+(?:[.,:]\d+)*)(?:st|nd|rd|th)?|(?P<han>[{_HAN}])|(?P<other>[{_KATAKANA}]+|[{_HANGUL}]+|[\U0001f300-\U0001faff\u2600-\u27bf])"
-    rf"|(?P<latin>[^\W\d_{_HAN}{_KATAKANA}{_HANGUL}{_HIRAGANA}]+)"
-)
 # In Korean, "니까" ends a question after some syllables and a reason after others.
 _QUESTION = re.compile(r"(?:[?？]|[吗嗎呢]|ですか|ますか|[습입합됩봅갑옵줍]니까|나요|(?<!니)까요)[\s.!。！”\"')]*$")
 _REQUEST = re.compile(
@@ -154,53 +112,16 @@ def asks(sentence: str) -> bool:
 @lru_cache(maxsize=4_096)
 def read_sense(text: str) -> Sense:
     plain = without_idioms(COMPUTED.sub("", text))
-    rest = NEGATION.sub(" ", _PHRASES.sub(" ", CUES["from now on"].sub(" ", _DATE.sub(" ", plain))))
-    content = {word for found in _WORD.finditer(rest) for word in _read_words(found)}
+    rest = NEGATION.sub(" ", PHRASES.sub(" ", CUES["from now on"].sub(" ", _DATE.sub(" ", plain))))
     return Sense(
-        frozenset(content),
+        frozenset(content_words(rest)),
         len(NEGATION.findall(plain)) % 2 == 1,
         CUES["if"].search(_POLITE.sub(" ", plain)) is not None,
         _UNIVERSAL.search(NEGATION.sub(" ", plain)) is not None,
         frozenset(name for name, pattern in _MARKS.items() if pattern.search(plain)),
         tuple(_DATE.findall(text)),
-        tuple(_KANA.findall(NEGATION.sub(" ", plain))),
+        tuple(kana_verbs(NEGATION.sub(" ", plain))),
     )
-
-
-def _read_words(found: re.Match[str]) -> Iterator[str]:
-    """Yield the words that carry content."""
-    match found.lastgroup:
-        case "address":
-            yield found[0].casefold().rstrip(".,;:!?)\"'")
-        case "number":
-            yield re.sub(r"[.,](?=\d{3}\b)", "", found["number"])
-        case "han":
-            yield from (found[0],) if found[0] not in _CHARACTERS else ()
-        case "latin":
-            word = normal(found[0])
-            yield from (stem(word),) if word not in _FUNCTION else ()
-        case _:
-            word = normal(found[0])
-            if word not in _FUNCTION:
-                # A short Korean verb keeps its first consonant in all forms.
-                yield unicodedata.normalize("NFD", word)[0] if _SHORT_VERB.fullmatch(word) else word
-
-
-def _is_form(one: str, other: str) -> bool:
-    """Whether two words are forms of one word."""
-    if one == other or not (one[0].isalpha() and other[0].isalpha()) or "/" in one + other or "@" in one + other:
-        return one == other
-    shared = next(
-        (place for place, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), min(len(one), len(other))
-    )
-    if re.match(f"[{_HANGUL}]", one):
-        return shared >= min(SYLLABLES, len(one), len(other))
-    return shared >= FEWEST_SAME and shared > SAME_SHARE * max(len(one), len(other))
-
-
-def missing(wanted: Collection[str], known: Collection[str]) -> frozenset[str]:
-    """Return the wanted words of which no form is known."""
-    return frozenset(word for word in wanted if word not in known and not any(_is_form(word, other) for other in known))
 
 
 def find_sentence(claim: str, message: str, memory: str = "") -> str | None:

@@ -50,7 +50,8 @@ NEGATION = re.compile(
     r"|\b(?:not|no|never|none|nobody|neither|nor|without|stop|avoid\w*|instead|cannot|(?:do|does|did|is|are|was|were|ca|wo|would|should|could|must"
     r"|have|has|had|need|ai)n['’]?t|dislikes?|hate[sd]?|detests?|nicht|nie|niemals|kein\w*|ohne|statt|hass(?:e|t|en)|vermeid\w*"
     r"|pas|jamais|sans|aucune?|détest\w+|évit\w+|nunca|jamás|sin|odi[oa]|detest[oa]|evit[ae]\w*|non(?!-)|mai)\b"
-    r"|[不别別没沒勿無无莫未]|讨厌|避免|禁止|停止|ない|なく|なかっ|ません|嫌|やめ|避け|않|말|마세|못|안 |없|싫|피하|금지|그만",
+    r"|[不别別没沒勿無无莫未]|讨厌|避免|禁止|停止|ない|なく|なかっ|ません|嫌|やめ|避け"
+    r"|않[가-힣]*|(?:(?<=지)|(?<=지 ))(?:말|못|마(?=[세시라십요\s.!]|$))[가-힣]*|말고|(?<![가-힣])(?:안|못) |없[가-힣]*|싫|피하|금지|그만",
     re.IGNORECASE,
 )
 # Words that reject something without a negation.
