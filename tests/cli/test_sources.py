@@ -26,11 +26,11 @@ from tests.sources.agents import (
 )
 
 import lamina
-from lamina import sources
 from lamina.cli.stats import figures_of
 from lamina.core.usage import Usage, read_usage
 from lamina.disk.paths.project import slug
 from lamina.session.session import Session
+from lamina.sources import sessions as sources
 from lamina.sources.money import money_by_day
 
 from .running import here, misused, one_line

@@ -13,10 +13,10 @@ from tests.session.plain import Session
 from tests.session.play import compact
 from tests.session.words import answer
 
-from lamina import sources
 from lamina.core.settings import Settings
 from lamina.disk.paths.project import slug
 from lamina.session.window_series import window_series
+from lamina.sources import sessions as sources
 from lamina.sources.money import money_by_day
 
 from .running import here

@@ -384,6 +384,35 @@ def test_a_session_starts_with_the_index_and_the_inbox(project: Path, transcript
     assert hook("SessionStart", start, CLAUDE_CODE_DISABLE_AUTO_MEMORY="0") == ""
 
 
+@pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit"])
+@pytest.mark.spec("U5")
+def test_the_start_of_a_session_loads_no_store_and_nothing_of_past_sessions(project: Path, transcript: Path, event: str) -> None:
+    remember(project, "redis", "Redis was dropped in favour of SQLite", "One file is enough for us.")
+    given = common(transcript, project, event, source="startup", prompt="Why did we drop Redis?")
+    command = [sys.executable, "-P", "-X", "importtime", "-m", "lamina", "hook", event]
+    done = subprocess.run(command, input=json.dumps(given).encode(), capture_output=True, timeout=PATIENCE)
+    assert "Redis was dropped" in context(done.stdout.decode())
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
+    assert "lamina.memory.recall.library" in loaded
+    assert not loaded & {
+        "sqlite3",
+        "subprocess",
+        "lamina.memory.store.directory",
+        "lamina.memory.store.journal",
+        "lamina.sources.sessions",
+    }
+
+
+@pytest.mark.spec("U5")
+def test_a_session_starts_with_the_index_though_its_file_was_deleted(project: Path, transcript: Path) -> None:
+    remember(project, "redis", "Redis was dropped in favour of SQLite", "One file is enough for us.")
+    with lamina.Memory.open(project) as memory:
+        index = memory.path / "MEMORY.md"
+    index.unlink()
+    start = common(transcript, project, "SessionStart", source="startup")
+    assert "Redis was dropped" in context(hook("SessionStart", start))
+
+
 @pytest.mark.exhaustive
 @pytest.mark.spec("U5")
 def test_a_long_index_is_cut_at_a_line(project: Path, transcript: Path) -> None:

@@ -17,9 +17,9 @@ from lamina.core.records import Message, Record
 from lamina.core.settings import Settings
 from lamina.session.followed_session import FollowedSession, KeptWindow
 from lamina.session.window_series import window_series
-from lamina.sources import read
 from lamina.sources.places import Origin
 from lamina.sources.positions import read_placed
+from lamina.sources.sessions import read
 
 HOMES = {"claude-code": agents.claude_home, "codex": agents.codex_home, "pi": agents.pi_home}
 

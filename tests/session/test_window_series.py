@@ -19,8 +19,8 @@ from lamina.core.usage import Usage
 from lamina.layers.l2_micro import step
 from lamina.session.window_decisions import WHY_CLEARED
 from lamina.session.window_series import KINDS, Decision, RequestPoint, Series, in_force, window_series
-from lamina.sources import read
 from lamina.sources.places import Origin
+from lamina.sources.sessions import read
 
 MODEL = "claude-opus-4-5"
 CODE = "def answer(question):\n    return table[question]\n" * 200  # about 2,700 tokens

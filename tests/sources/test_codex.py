@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from lamina import sources
 from lamina.core.blocks import Image, ToolResult, ToolUse
 from lamina.core.log import Log
 from lamina.core.records import Attachment, Message
@@ -16,6 +15,7 @@ from lamina.core.session_stats import session_stats
 from lamina.replay.recorded_row import replay_recorded
 from lamina.replay.script import read_script
 from lamina.replay.token_scale import TokenCounter
+from lamina.sources import sessions as sources
 from lamina.sources.codex import SUMMARY_CALL, scan_row
 from lamina.sources.scan import IMAGE_CHARS, Scan
 from lamina.sources.turns import is_users

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from lamina import Session, Settings, sources
+from lamina import Session, Settings
 from lamina.agent.agent import Agent
 from lamina.core.blocks import ToolUse
 from lamina.core.errors import Aborted
+from lamina.sources import sessions as sources
 from lamina.sources.for_model import NOTHING, search_for_model
 from lamina.tools.registry import run_call
 

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina import Settings, sources
+from lamina import Settings
+from lamina.sources import sessions as sources
 from lamina.sources.catalogue import Catalogue, scan_any
 from lamina.sources.money import local_day, money_by_day
 from lamina.sources.places import SourceFile

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from lamina import Settings, sources
+from lamina import Settings
 from lamina.core.blocks import Text
 from lamina.core.log import Log
 from lamina.core.session_stats import session_stats
 from lamina.disk.transcripts.jsonl import Health
+from lamina.sources import sessions as sources
 from lamina.sources.positions import START, read_placed
 from lamina.sources.query import search
 from lamina.sources.rollout_lines import MOST_BASES, find_bases

@@ -17,13 +17,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lamina
-from lamina import Settings, sources
+from lamina import Settings
 from lamina.core.blocks import Text, ToolResult, ToolUse
 from lamina.core.log import Log
 from lamina.core.records import Message, Spill
 from lamina.core.session_stats import session_stats
 from lamina.disk.paths.project import slug
 from lamina.sources import codex
+from lamina.sources import sessions as sources
 from lamina.sources.catalogue import Catalogue, index_path, scan_any, with_catalogue
 from lamina.sources.places import SourceFile
 from lamina.sources.scan import Scan, ScannedTurn

@@ -275,12 +275,12 @@ def undo_command(session: str, decision: str | None, cwd: Path) -> options.Repor
 @options.as_json
 def expand_command(session: str, node: str, page: int, cwd: Path, as_json: bool) -> None:
     """Show the original text behind NODE: a summary, snip, folded turn, cleared or stored result."""
-    from .. import sources
     from ..core.log import Log
     from ..disk.transcripts.store import TranscriptReader
     from ..layers.l1_results.reopen import spilled_text
     from ..layers.l4_compact.expand import page_of, stands_for, text_of
     from ..session.expand import spill_in
+    from ..sources import sessions as sources
     from ..sources.sessions import name_of
     from .transcripts import locate
 

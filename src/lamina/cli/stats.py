@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from .. import sources
 from ..core.budget import LedgerLine, Limits, Spent, left, limits_of, ran_out, spent_in
 from ..core.errors import DiskError, InputError
 from ..core.session_stats import AGENT_PURPOSES
@@ -21,6 +20,7 @@ from ..core.wording import counted, short_count
 from ..disk.home.ledger import day_of, list_ledger_days, read_ledger_day
 from ..providers.amounts import Amount
 from ..providers.models import FREE
+from ..sources import sessions as sources
 from ..sources.catalogue import scan_added
 from ..sources.copies import added_records, older_files
 from ..sources.sessions import name_of

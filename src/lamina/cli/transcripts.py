@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from .. import sources
 from ..core.errors import DiskError, InputError, NoSuchSession
 from ..core.records import Attachment, Message, Record
 from ..core.wording import counted
@@ -21,6 +20,7 @@ from ..disk.home.loading import settings_in_force
 from ..disk.paths.project import slug
 from ..disk.transcripts.jsonl import Health
 from ..disk.transcripts.search import MIN_BEGINNING, find_transcript
+from ..sources import sessions as sources
 from ..sources.places import NAMES
 from ..sources.sessions import SourceSession, fold_subagents, format_of, homes_of
 from .console import ProgressLine, capped, notice, notice_unread

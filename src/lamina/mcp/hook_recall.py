@@ -14,10 +14,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ..core.policy import SurfacingPolicy
-from ..memory.recall.library import MemoryLibrary
 from ..memory.recall.plan import RecallQuestion, SeenMemories, reason_to_skip, split_user_words
 from ..memory.recall.selection import choose_by_ranker
-from ..memory.store.scopes import project_root
 from ..memory.store.uses import note_uses
 from ..sources.rollout_lines import BasePart, find_bases
 from .hook_input import HookInput
@@ -45,7 +43,7 @@ def recall_for_prompt(project: ServedProject, given: HookInput, most: int) -> st
     seen = seen_in(given.transcript)
     if reason_to_skip(asked, seen, policy) is not None:
         return None
-    with MemoryLibrary.open(place, settings=settings, project=project_root(project.cwd)) as memory:
+    with project.open_library(place, settings) as memory:
         found = choose_by_ranker(memory, asked, seen, _fitting(policy, most)).brought
     texts, used = list[str](), list[str]()
     for each in found:

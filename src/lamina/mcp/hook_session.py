@@ -6,13 +6,18 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..core.fence import escape, fence
 from ..core.prompt_files import prompt_sections
 from ..core.wording import counted
-from ..memory.store.modes import INBOX
+from ..memory.store.scopes import INBOX
+from ..memory.store.topic import INDEX
 from .hook_input import HookInput
 from .project import ServedProject
+
+if TYPE_CHECKING:
+    from ..memory.recall.library import LoadedIndex
 
 # A summary follows short instructions better than long ones.
 MOST_STATEMENTS = 30
@@ -33,12 +38,18 @@ def session_start(project: ServedProject, given: HookInput, most: int) -> str | 
     if place is None or not place.path.is_dir():
         return None
     sends_index = settings.index_in_prompt and project.agent_memory() is None
-    if not sends_index and not any(scope is not None and (scope / INBOX).is_dir() for scope in (place.path, place.team)):
-        return None  # as a rule, when Claude Code writes the memories: opening them would take most of the time
-    texts = prompt_sections(__file__, "hooks")
-    with project.open_memory() as memory:
-        waiting = len(memory.waiting())
-        indexes = memory.indexes() if sends_index else []
+    has_inbox = any(scope is not None and (scope / INBOX).is_dir() for scope in (place.path, place.team))
+    if not sends_index and not has_inbox:
+        return None  # as a rule, when Claude Code writes the memories
+    texts, waiting = prompt_sections(__file__, "hooks"), 0
+    # Opening the store would take most of the time. It counts what is pending, and rebuilds a missing index.
+    if has_inbox or not (place.path / INDEX).is_file():
+        with project.open_memory() as memory:
+            waiting = len(memory.waiting())
+    indexes: Sequence[LoadedIndex] = ()
+    if sends_index:
+        with project.open_library(place, settings) as library:
+            indexes = library.indexes()
     parts = [texts["inbox"].format(changes=counted(waiting, "memory change"))] if waiting else []
     index = "\n".join(index.text for index in indexes)
     if index:

@@ -189,9 +189,7 @@ class LaminaServer:
     def _list_resources(self, given: Wire) -> Wire:
         cursor = given.get("cursor")
         if cursor == SESSIONS_PAGE:
-            from .session_tools import listed_sessions
-
-            sessions = listed_sessions(self.project)[:MOST_LISTED]
+            sessions = self.project.list_sessions()[:MOST_LISTED]
             return {"resources": [_resource(SESSION_URI, session.id, session.title or session.id) for session in sessions]}
         if cursor is not None:
             raise _unknown_cursor(cursor)

@@ -16,7 +16,7 @@ from ..memory.recall.render import cut_text, readable_text
 from ..memory.store.secrets import redact
 from ..session.window_report import list_kinds, report_on_transcript
 from ..sources.for_model import search_for_model
-from ..sources.sessions import SourceSession, read, sessions
+from ..sources.sessions import SourceSession, read
 from ..sources.turns import numbered
 from .project import ServedProject
 
@@ -24,11 +24,6 @@ from .project import ServedProject
 MOST_TURNS = 10
 MOST_LINES = 60
 MOST_BYTES = 4_000
-
-
-def listed_sessions(project: ServedProject) -> list[SourceSession]:
-    """Return the project's sessions of all agents, newest first."""
-    return sessions(project.settings, project.cwd)
 
 
 class SessionTools:
@@ -77,7 +72,7 @@ class SessionTools:
 
         Of several files with the same id, the one with the newest message is returned.
         """
-        listed = listed_sessions(self._project)
+        listed = self._project.list_sessions()
         main = [one for one in listed if not one.parent]
         fitting = [one for one in listed if one.id == asked]
         fitting = (

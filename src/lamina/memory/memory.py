@@ -18,12 +18,11 @@ import msgspec
 
 from ..core.errors import DiskError, InputError, PathRefused
 from ..core.inputs import check_type
-from ..core.invisible import remove_invisible
 from ..core.settings import Finding, Mode, Scope, Settings
 from ..disk.paths.memory_paths import check_root
 from ..disk.settings_files import checked_home, lamina_home, user_home
 from ..disk.temp_files import Durability
-from .recall.library import MemoryLibrary, ScopeName, scope_modes, with_prefix
+from .recall.library import LoadedIndex, MemoryLibrary, ScopeName, scope_modes, with_prefix
 from .recall.library import Recalled as Recalled
 from .store.contract import ChangeReason, MemoryVersion, Proposed, Saved, WriteRules
 from .store.directory import DirectoryStore
@@ -31,11 +30,10 @@ from .store.draft import Draft
 from .store.evidence import Freshness, check_evidence, pin_evidence, read_evidence
 from .store.history import GUARD
 from .store.history import HISTORY_DIRECTORY as HISTORY
-from .store.index import INDEX, is_full, load_index, note_rest, read_entries
 from .store.journal import BlamedLine, blame, digest_of
-from .store.modes import INBOX, GatedStore, Proposal
+from .store.modes import GatedStore, Proposal
 from .store.project_identity import identify
-from .store.scopes import TEAM, AgentMemoryLocation, AgentScope, MemoryLocation, StrPath, locate_memory, project_root
+from .store.scopes import INBOX, TEAM, AgentMemoryLocation, AgentScope, MemoryLocation, StrPath, locate_memory, project_root
 from .store.topic import Kind, Topic, evidence_of, read_topic, write_topic
 from .store.topic_files import TopicHeader, changed_meanwhile
 from .store.turn_changes import (
@@ -62,13 +60,6 @@ INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.loca
 MOST_INSTRUCTIONS = 256 << 10
 # Two weeks: a user who looks at the inbox now and then sees every change of a client.
 RECENT_SECONDS = 14 * 86_400.0
-
-
-class LoadedIndex(NamedTuple):
-    """An index as a session receives it. `path` is for the heading."""
-
-    path: Path
-    text: str
 
 
 class Merged(NamedTuple):
@@ -340,8 +331,7 @@ class Memory:
 
     def indexes(self) -> list[LoadedIndex]:
         """Return the indexes a session receives: each non-empty one, within its limits."""
-        found = [LoadedIndex(scope.store.root.path / INDEX, _sent_index(scope)) for scope in self._stores.values()]
-        return [index for index in found if index.text]
+        return self._library.indexes()
 
     def log(self, name: str | None = None) -> list[MemoryVersion]:
         """Return the changes, newest first."""
@@ -446,13 +436,6 @@ def _reason(why: ChangeReason | None, note: str = "") -> ChangeReason:
     """Return why a memory changes. Without a reason, the user changes it."""
     check_type("why", why, ChangeReason, NoneType)
     return why or ChangeReason("user", note)
-
-
-def _sent_index(scope: GatedStore) -> str:
-    """Return the part of an index that a session receives. A full index tells how many memories it leaves out."""
-    text = remove_invisible(scope.index())
-    left = len(scope.store.topic_files.files()) - len(read_entries(text)) if text and is_full(text) else 0
-    return note_rest(load_index(text), left)
 
 
 def _place(cwd: StrPath, path: StrPath | None, home: Path | None, settings: Settings) -> MemoryLocation:

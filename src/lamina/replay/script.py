@@ -18,7 +18,6 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from .. import sources
 from ..conversation.compaction.probes import Fact, drawn, judged, texts_of
 from ..core.blocks import Block, Text, ToolResult, ToolUse, Wire, text, tool_result, tool_use
 from ..core.errors import InputError
@@ -43,6 +42,7 @@ from ..core.view import Item
 from ..disk.files import read
 from ..disk.session_files.spills import DIRECTORY
 from ..disk.transcripts.jsonl import Health
+from ..sources import sessions as sources
 from ..sources.codex import SUMMARY_CALL
 from .figures import ReplayFigures
 from .repeated_reads import path_of

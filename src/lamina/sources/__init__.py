@@ -4,11 +4,3 @@ Decides nothing. Does: finds the files where the agents keep them, lists and sea
 reads each as records. Never writes to another agent's directory. Costs: the first look reads every file once (about 200 MB a
 second), later ones only what was appended. Switch: `lamina.sources` or LAMINA_SOURCES=0. Ids: U3, S10.
 """
-
-from .memories import SourceMemory as SourceMemory
-from .sessions import SourceSession as SourceSession
-from .sessions import memories as memories
-from .sessions import read as read
-from .sessions import sessions as sessions
-
-__all__ = ["SourceMemory", "SourceSession", "memories", "read", "sessions"]

@@ -14,7 +14,8 @@ from ..memory.store.decided import DECIDED, Decision, read_decisions
 from ..memory.store.directory import DirectoryStore
 from ..memory.store.history import HISTORY_DIRECTORY
 from ..memory.store.journal import find_trash
-from ..memory.store.modes import INBOX, GatedStore, Inbox, Proposal
+from ..memory.store.modes import GatedStore, Inbox, Proposal
+from ..memory.store.scopes import INBOX
 from ..memory.store.topic import fold_name
 from ..memory.store.turn_changes import ClientChange, find_client_changes
 from ..memory.store.uses import read_uses

@@ -25,8 +25,7 @@ from ..memory.store.directory import DirectoryStore
 from ..memory.store.evidence import Evidence, Freshness, check_each, check_evidence, read_evidence
 from ..memory.store.history import HISTORY_DIRECTORY
 from ..memory.store.journal import digest_of
-from ..memory.store.modes import INBOX
-from ..memory.store.scopes import TEAM
+from ..memory.store.scopes import INBOX, TEAM
 from ..memory.store.topic import Topic, evidence_of, read_topic
 from ..memory.store.topic_files import HEAD_BYTES, TopicHeader, decode_text
 from ..sources.memories import MOST_BYTES

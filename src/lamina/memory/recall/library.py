@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias, TypeVar
 import msgspec
 
 from ...core.errors import DiskError, EncoderUnavailable
+from ...core.invisible import remove_invisible
 from ...core.settings import Mode, Settings
 from ...core.terms import sought
 from ...disk.trees.rootdir import RootDir
@@ -53,6 +54,13 @@ class Recalled(NamedTuple):
     age: float
     evidence: Freshness
     why: str
+
+
+class LoadedIndex(NamedTuple):
+    """An index as a session receives it. `path` is for the heading."""
+
+    path: Path
+    text: str
 
 
 class FoundMemories(NamedTuple):
@@ -136,6 +144,18 @@ class MemoryLibrary:
         if [*self._scopes] == ["private"]:
             return self._scopes["private"].headers()
         return sort_newest_first([with_prefix(each, where) for where, files in self._scopes.items() for each in files.headers()])
+
+    def indexes(self) -> list[LoadedIndex]:
+        """Return the indexes a session receives: each non-empty one, within its limits. A full one tells what it leaves out."""
+        from ..store.index import INDEX, is_full, load_index, note_rest, read_entries
+        from ..store.index_file import IndexFile
+
+        found: list[LoadedIndex] = []
+        for files in self._scopes.values():
+            text = remove_invisible(IndexFile(files.root).text())
+            left = len(files.files()) - len(read_entries(text)) if text and is_full(text) else 0
+            found.append(LoadedIndex(files.root.path / INDEX, note_rest(load_index(text), left)))
+        return [index for index in found if index.text]
 
     def search(self, query: str, most: int) -> FoundMemories:
         """Return the memories that share a term with the query, best first; with vectors also those of a similar meaning. A query

@@ -14,7 +14,8 @@ import msgspec
 from ...core.decoding import UNDECODABLE
 from ...disk.trees.rootdir import RootDir
 from .draft import MOST_BYTES
-from .modes import INBOX, Proposal
+from .modes import Proposal
+from .scopes import INBOX
 
 DECIDED = f"{INBOX}/decided"
 MOST_DECIDED = 50

@@ -16,7 +16,8 @@ from ...core.errors import DiskError
 from ...disk.trees.rootdir import RootDir
 from .history import HISTORY_DIRECTORY, SEGMENT_NAME, SEGMENTS
 from .journal import JournalLine
-from .modes import INBOX, MOST_PROPOSALS, Proposal
+from .modes import MOST_PROPOSALS, Proposal
+from .scopes import INBOX
 from .topic_files import CACHE, CACHE_BYTES, is_whole_cache
 
 # A segment is closed at 2 MiB; one memory of the largest size may follow, twice.

@@ -29,13 +29,13 @@ from .directory import DirectoryStore
 from .draft import MOST_BYTES, Draft
 from .index import INDEX, RewrittenIndex
 from .journal import digest_of, unified_diff
+from .scopes import INBOX
 from .topic import Kind, Topic, evidence_of, origin_of, read_topic, with_origin
 from .topic_files import decode_text
 
 if TYPE_CHECKING:
     from ..guard.admission import ClientKnowledge
 
-INBOX = ".inbox"
 # More than anyone reads; a program that proposes this much is broken.
 MOST_PROPOSALS = 200
 # A proposal contains a memory and its diff, at worst both versions in full.

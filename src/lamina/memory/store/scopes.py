@@ -21,6 +21,8 @@ from ...disk.paths.project import canonical_git_root, slug
 StrPath: TypeAlias = str | os.PathLike[str]
 
 TEAM = "team"
+# The directory of pending changes, in each scope.
+INBOX = ".inbox"
 AgentScope: TypeAlias = Literal["user", "project", "local"]
 AGENTS = "agent-memory"
 AGENTS_LOCAL = "agent-memory-local"
