@@ -87,7 +87,6 @@ def beside(purpose: str, directive: str) -> str:
         "type": "feedback",
         "description": "Integration tests run against a real database",
         "body": "Run the integration tests against a real database.",
-        "said": WISH,
     }
     memories = [memory] if "From now on" in directive else []
     return {

@@ -46,7 +46,7 @@ def system(received: Received) -> str:
     return "\n\n".join(block["text"] for block in received.body["system"])
 
 
-SAID = "Have the reviewer remember to look at the edges first."
+SAID = "Look at the edges first. Have the reviewer remember it."
 
 
 def work(
@@ -118,7 +118,7 @@ def test_the_task_that_a_model_gave_an_agent_is_not_the_users_word(
         write(place / "fact.md", fact, "w2"),
         said="Have the reviewer read calc.py.",
     )
-    assert "needs the user's own words" in said["w1"]
+    assert "lamina inbox --agent reviewer accept" in said["w1"]
     assert "lamina inbox --agent reviewer accept" in said["w2"]
     assert not list(place.glob("*.md"))
     with Memory.open(project, path=place, settings=Settings()) as memory:

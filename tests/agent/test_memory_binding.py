@@ -102,7 +102,7 @@ def test_a_memory_is_edited_only_by_who_has_read_it(opened: Open, messages_serve
     messages_server.reply(tool_use=("Read", {"file_path": path}, "r1"))
     messages_server.reply(tool_use=("Edit", change, "e2"))
     messages_server.reply(text="Done.")
-    opened(mode="ask").run("The words are new now.")
+    opened(mode="ask").run("New words.")
     _, second, _, fourth = accepted(messages_server)
     assert "has not been read" in results(second)["e1"]
     assert results(fourth)["e2"].startswith("Updated the memory 'testing-db'")
@@ -187,7 +187,7 @@ def test_the_teams_memory_refuses_a_profile_and_a_secret(opened: Open, messages_
         ]
         messages_server.reply(tool_use=calls)
         messages_server.reply(text="Done.")
-        opened(settings=settings, mode="ask").run(f"Tell the team: {SAID} {KEY}")
+        opened(settings=settings, mode="ask").run(f"{SAID} Tell the team. {KEY}")
         first, second = accepted(messages_server)
         assert f"- Team memory directory: {memory.path / 'team'}" in system(first)
         assert "Releases on Mondays" in "".join(reminders(first))
@@ -207,7 +207,7 @@ def test_a_team_directory_elsewhere_is_written_to_without_a_question(
     messages_server.reply(tool_use=("Write", {"file_path": str(elsewhere / "testing-db.md"), "content": TOPIC}, "w1"))
     messages_server.reply(tool_use=("Read", {"file_path": str(elsewhere / "MEMORY.md")}, "r1"))
     messages_server.reply(text="Done.")
-    answer = opened(settings=settings, mode="ask").run(f"Tell the team: {SAID}")
+    answer = opened(settings=settings, mode="ask").run(f"{SAID} Tell the team.")
     assert answer.notices == ("Saved memory: testing-db.",)
     assert "testing-db.md" in results(messages_server.requests[-1])["r1"]
 

@@ -172,7 +172,7 @@ def test_an_older_installation_is_brought_up_to_date(home: Path) -> None:
     theirs = {"hooks": [{"type": "command", "command": "beep"}]}
     ours = {"hooks": [{"type": "command", "command": shlex.join([*words, "Stop", "--agent", "codex"]), "timeout": 10}]}
     (home / ".codex/hooks.json").write_text(json.dumps({"hooks": {"Stop": [theirs, ours]}}, indent=4))
-    assert [row["state"] for row in json.loads(here("install", "--list", "--json").stdout)] == ["out of date", "out of date"]
+    assert [row["state"] for row in json.loads(here("install", "--list", "--json").stdout)][:2] == ["out of date", "out of date"]
     for agent in AGENTS:
         here("install", agent)
     events = json.loads((plugin / "hooks/hooks.json").read_text())["hooks"]

@@ -152,7 +152,7 @@ def test_an_async_client_alone_can_not_answer_a_sync_call() -> None:
 
 
 def test_a_missing_sdk_is_one_sentence_that_says_how_to_get_it() -> None:
-    with pytest.raises(MissingExtra, match=r"lamina\[no_such_sdk\]"):
+    with pytest.raises(MissingExtra, match=r"\.\[no_such_sdk\]"):
         load("no_such_sdk")
 
 

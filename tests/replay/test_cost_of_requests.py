@@ -11,7 +11,7 @@ import pytest
 from lamina.core.settings import Settings
 from lamina.replay.options import ReplayOptions
 from lamina.replay.run import replay
-from lamina.replay.variants import APPEND, LAMINA, RECORDED, variants
+from lamina.replay.variants import APPEND, RECORDED, variants
 
 from .recording import MODEL, Recording, text
 
@@ -50,8 +50,8 @@ def test_a_request_late_in_a_session_needs_no_more_function_calls_than_an_early_
         report = replay([path], wanted)
     finally:
         sys.setprofile(before)
-    assert list(report.figures) == [RECORDED, APPEND, LAMINA]
-    assert report.figures[LAMINA].repeated_reads > REQUESTS / 2
+    assert list(report.figures) == [RECORDED, APPEND, "balanced"]
+    assert report.figures["balanced"].repeated_reads > REQUESTS / 2
     for at in counted.values():
         assert len(at) == REQUESTS
         early, late = at[REQUESTS // 4 + 50] - at[REQUESTS // 4], at[-1] - at[-51]

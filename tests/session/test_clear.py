@@ -97,7 +97,7 @@ def test_only_results_of_clearable_tools_go(tmp_path: Path) -> None:
 
 
 RUN_TESTS: Wire = {"name": "run_tests", "description": "Runs the tests.", "input_schema": {"type": "object"}}
-FIND: Wire = {"type": "function", "function": {"name": "find_person", "parameters": {"type": "object"}}}
+FIND: Wire = {"type": "custom", "name": "find_person", "input_schema": {"type": "object"}}
 
 
 @pytest.mark.spec("M8")

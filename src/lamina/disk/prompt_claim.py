@@ -14,6 +14,8 @@ import os
 import zlib
 from contextlib import suppress
 
+from .crash_points import point
+
 SERVER = "server"
 # The variable in which the hook entry tells its command the process id of Claude Code.
 CLIENT = "LAMINA_HOOK_CLIENT"
@@ -29,12 +31,14 @@ def claim_for_server(client: int, prompt: str) -> bool:
     """Return whether the server answers this prompt: unless the command does."""
     path = claim_path(client)
     try:
+        point("claim.server")
         os.symlink(SERVER, path)
     except OSError:
         if not _is_for(path, prompt):
             return True
         release(client)  # later prompts are the server's, also one with the same words
         with suppress(OSError):
+            point("claim.again")
             os.symlink(SERVER, path)
         return False
     return True
@@ -43,6 +47,7 @@ def claim_for_server(client: int, prompt: str) -> bool:
 def claim_for_command(client: int, prompt: str) -> bool:
     """Return whether the command answers this prompt: if nobody has answered a prompt yet."""
     try:
+        point("claim.command")
         os.symlink(_digest(prompt), claim_path(client))
     except OSError:
         return False
@@ -52,6 +57,7 @@ def claim_for_command(client: int, prompt: str) -> bool:
 def release(client: int) -> None:
     """Remove the claim, when the server ends or takes over."""
     with suppress(OSError):
+        point("claim.release")
         os.unlink(claim_path(client))
 
 

@@ -165,6 +165,7 @@ def test_interrupted_twice_it_is_finished_by_a_resume_and_known_to_doctor_until_
 
 
 def test_copies_in_a_session_that_was_open_are_removed_once_it_is_closed(home: Path, cwd: Path) -> None:
+    cwd.mkdir(exist_ok=True)
     transcript = make_session(home, cwd)
     make_memory(home, cwd)
     lock = LifeLock.acquire(lock_path(transcript))

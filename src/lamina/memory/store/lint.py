@@ -51,7 +51,7 @@ def is_vague(description: str, name: str) -> bool:
 LONG_ENOUGH = 15
 _LONG = re.compile(rf"\S{{{LONG_ENOUGH}}}")
 GIVEAWAYS = (
-    *("://", "pass", "pwd", "secret", "token", "key", "credential", "bearer", "basic", "mysql"),
+    *("://", "pass", "pwd", "secret", "token", "key", "credential", "bearer", "basic", "mysql", "wifi", "wi-fi", "wlan", "wpa"),
     *("密码", "密钥", "口令", "令牌", "パスワード", "비밀번호"),
 )
 
