@@ -20,6 +20,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ...core.blocks import Wire
+from ...core.claude_home import new_memory_file
 from ...core.excluded_kinds import no_memory
 from ...core.language import ON, WHY
 from ...core.terms import terms
@@ -31,7 +32,7 @@ from ...memory.store.topic import INDEX, Topic, read_topic, write_topic
 from ...providers.offline.memory_note import Note, named, noted
 from ...providers.offline.remember_command import alike
 from ...providers.offline.sentence_rules import says_instead
-from ...providers.offline.turn_context import Done
+from ...providers.offline.turn_context import Done, title
 from .bounds import MOST_FILES
 from .directive import DreamDirective, read_directive
 from .plan import NEW_A_LOG
@@ -62,8 +63,9 @@ class _DatedTopic(NamedTuple):
     day: date
 
 
-def distil_logs(logs: Sequence[DailyLog], pages: Sequence[MemoryPage]) -> dict[str, str]:
-    """Return the new or changed files with their texts. `pages` are all memories. Logs apply oldest first, so the newest wins."""
+def distil_logs(logs: Sequence[DailyLog], pages: Sequence[MemoryPage], directory: str = "") -> dict[str, str]:
+    """Return the new or changed files of `directory` with their texts. `pages` are all memories. Logs apply oldest first:
+    the newest wins."""
     known = {page.file: _date_topic(page.file, page.text, page.day) for page in pages}
     made = dict[str, str]()
     for day, note in _read_notes(logs):
@@ -73,8 +75,8 @@ def distil_logs(logs: Sequence[DailyLog], pages: Sequence[MemoryPage]) -> dict[s
         text = _replace_sentence(note, old, day) if old is not None else None
         if old is not None and old.day > day:
             continue  # superseded since
-        file = old.topic.file if old is not None and text is not None else _free_file(note.name, known)
-        made[file] = text or note.file(name=file.removesuffix(".md"))
+        file = old.topic.file if old is not None and text is not None else _free_file(note, known, directory)
+        made[file] = text or note.file(name=title(file))
         known[file] = _date_topic(file, made[file], day)
     return made
 
@@ -116,10 +118,11 @@ def _choose_name(note: Note, old: Topic) -> str:
     return note.name if old.name == named(old.description) else old.name
 
 
-def _free_file(name: str, known: Mapping[str, object]) -> str:
+def _free_file(note: Note, known: Mapping[str, object], directory: str) -> str:
     taken = {file.casefold() for file in known}
-    names = (f"{name}{suffix}.md" for suffix in ("", *(f"-{number}" for number in range(2, len(taken) + 3))))
-    return next(file for file in names if file.casefold() not in taken)
+    names = (f"{note.name}{suffix}.md" for suffix in ("", *(f"-{number}" for number in range(2, len(taken) + 3))))
+    files = (new_memory_file(directory, name, note.type) for name in names)
+    return next(file for file in files if file.casefold() not in taken)
 
 
 def answer(request: Wire) -> list[Wire]:
@@ -151,7 +154,7 @@ def _distil(asked: DreamDirective, pages: Sequence[MemoryPage], read: Mapping[st
     texts = {path: _complete_text(read.get(path)) for path in asked.logs}
     now = [page._replace(text=change.texts.get(page.file, page.text)) for page in pages]
     logs = [DailyLog(day, text) for path, text in texts.items() if text and (day := _log_day(path))]
-    return distil_logs(logs, [page for page in now if page.text])
+    return distil_logs(logs, [page for page in now if page.text], asked.work)
 
 
 def _log_day(path: str) -> date | None:
