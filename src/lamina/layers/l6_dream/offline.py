@@ -39,6 +39,8 @@ from .plan import NEW_A_LOG
 from .tidy import MemoryPage, Tidied, tidy_pages
 from .trigger import DREAM
 
+# Index lines in a report: enough to see where to look.
+MOST_QUOTED = 3
 # Reads in one answer: enough for all memories of most projects.
 READS = 60
 NOTHING = "Memory is in order; nothing was changed. (These are rules, not a language model.)"
@@ -134,12 +136,13 @@ def answer(request: Wire) -> list[Wire]:
         return [tool_call(DREAM, "Read", number + len(read), file_path=path) for number, path in enumerate(left[:READS])]
     texts = {file: _complete_text(read.get(f"{asked.work}/{file}")) for file in asked.listed}
     pages = [MemoryPage(file, text, date.fromisoformat(asked.listed[file])) for file, text in texts.items() if text is not None]
-    index = _complete_text(read.get(f"{asked.work}/{INDEX}"))
+    index_read = read.get(f"{asked.work}/{INDEX}")
+    index = _complete_text(index_read)
     # Unlisted files may exist too: only a complete list shows that a file is gone.
     change = tidy_pages(pages, index or "", lambda file: file in asked.listed or asked.more)
     new = _distil(asked, pages, read, change)
     writes = {f"{asked.work}/{file}": text for file, text in {**change.texts, **new}.items()}
-    if change.index is not None:
+    if change.index is not None and (index is not None or index_read is None or index_read.failed):
         writes[f"{asked.work}/{INDEX}"] = change.index
     if left := [path for path in writes if path not in wrote][: MOST_FILES - len(wrote)]:
         return [tool_call(DREAM, "Write", number, file_path=path, content=writes[path]) for number, path in enumerate(left)]
@@ -180,4 +183,6 @@ def _describe(change: Tidied, new: int) -> str:
         (change.lines, f"{counted(change.lines, 'index line')} repaired"),
     )
     said = ", ".join(text for count, text in parts if count)
-    return f"Memory was tidied by rules ({said or 'its index'})."
+    quoted = ", ".join(repr(line) for line in change.left[:MOST_QUOTED])
+    left = f" {counted(len(change.left), 'index line')} could not be repaired: {quoted}." if quoted else ""
+    return f"Memory was tidied by rules ({said or 'its index'}).{left}"
