@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 
 import pytest
 from tests.session.foreign import foreign_transcript
 
 from lamina.disk.paths.project import slug
+from lamina.layers.l5_extract.answer import AnsweredMemory, write_answered
+from lamina.layers.l5_extract.offline import UserText, plan_memories
+from lamina.layers.l5_extract.plan import ExtractDirective
+from lamina.layers.l6_dream.offline import DailyLog, distil_logs
+from lamina.memory.store.scopes import MemoryLocation
+from lamina.memory.store.topic import read_topic
 from lamina.providers import SHORT_NAMES, read_spec
 from lamina.testing import MessagesServer
+from lamina.tools.tool import FileChange
 
 from .running import here, misused, one_line
 
@@ -54,6 +62,49 @@ def test_memories_and_sessions_are_read_where_they_lie_and_nothing_is_changed(ho
     assert went_on.returncode == 0
     assert "continues as" in went_on.stderr
     assert {path: path.read_bytes() for path in before} == before
+
+
+def _files(home: Path) -> list[str]:
+    [memory] = home.glob("projects/*/memory")
+    return sorted(path.name for path in memory.glob("*.md") if path.name != "MEMORY.md")
+
+
+@pytest.mark.spec("S12")
+def test_new_memories_get_file_names_as_claude_code_gives_them(home: Path) -> None:
+    assert here("memory", "save", "testing db", "--type", "feedback", "--description", "Use a real one", "Real.").returncode == 0
+    assert here("-p", "Remember: the staging server is called hermes", "--model", "offline").returncode == 0
+    [named] = [file for file in _files(home) if file not in ("deploys.md", "feedback_testing-db.md")]
+    assert named.startswith(("project_", "reference_"))
+    [memory] = home.glob("projects/*/memory")
+    index = (memory / "MEMORY.md").read_text("utf-8")
+    assert all(f"]({file})" in index for file in _files(home))
+    assert "Real." in here("memory", "show", "testing db").stdout
+    names = {row["name"] for row in json.loads(here("memory", "list", "--json").stdout)}
+    assert {"deploys", "testing db"} < names
+    assert not any("_" in name for name in names), "a name is the subject alone"
+    # An update and a second "Remember" find the memory by its name; a memory of Claude Code keeps its file.
+    before = _files(home)
+    assert here("memory", "save", "testing db", "--type", "feedback", "--description", "Use a real one", "New.").returncode == 0
+    assert here("memory", "save", "deploys", "--type", "project", "--description", "Tuesdays", "Tuesdays.").returncode == 0
+    assert here("-p", "Remember: the staging server is called hermes", "--model", "offline").returncode == 0
+    assert _files(home) == before
+
+
+@pytest.mark.spec("S12")
+def test_a_dream_and_an_extraction_name_new_files_alike(home: Path) -> None:
+    [memory] = home.glob("projects/*/memory")
+    work = f"{memory}/.dreams/d1/work"
+    made = distil_logs([DailyLog(date(2026, 3, 2), "- 09:00 I prefer tabs over spaces\n")], [], work)
+    assert [file.split("_")[0] for file in made] == [read_topic(file, text, 0).type for file, text in made.items()] != []
+    assert not any("_" in read_topic(file, text, 0).name for file, text in made.items())
+    [plan] = plan_memories(ExtractDirective(1, "2026-03-02", str(memory), "", ""), [UserText("I prefer tabs over spaces.", "")])
+    assert [plan.path] == [f"{memory}/{file}" for file in made]
+    assert "_" not in plan.note.name
+    answered = AnsweredMemory("tabs.md", "feedback", "Use tabs", "Use tabs.")
+    changes = list[FileChange]()
+    write_answered([answered], MemoryLocation(memory, None, "default"), {}, changes.append)
+    assert [change.path.name for change in changes] == ["feedback_tabs.md"]
+    assert b"name: tabs\n" in changes[0].data
 
 
 def test_a_model_may_be_named_as_claude_code_names_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

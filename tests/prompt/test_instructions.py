@@ -112,6 +112,19 @@ def test_excluded_files_are_not_loaded(place: Place, pattern: str) -> None:
     assert place.names(place.load(place.project / "vendor", excludes=excludes)) == ["managed/CLAUDE.md"]
 
 
+@pytest.mark.spec("S12")
+def test_in_claude_codes_home_its_managed_file_counts_too(place: Place) -> None:
+    place.write("managed/CLAUDE.md", "Lamina's")
+    place.write("claude-code/CLAUDE.md", "Claude Code's")
+    place.write("claude-code/AGENTS.md", "not read")
+    place.home = place.person / ".claude"
+    found = place.load(excludes=("**",))
+    assert place.names(found) == ["claude-code/CLAUDE.md", "managed/CLAUDE.md"]
+    assert {file.kind for file in found.files} == {"managed"}
+    place.home = place.person / ".lamina"
+    assert place.names(place.load()) == ["managed/CLAUDE.md"]
+
+
 @pytest.mark.spec("I1")
 def test_managed_files_cannot_be_excluded(place: Place) -> None:
     place.write("managed/CLAUDE.md", "managed")

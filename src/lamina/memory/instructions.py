@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..core.claude_home import new_memory_file
 from ..core.fence import fence
 from ..core.prompt_files import prompt_sections
 from ..core.reach import FILE_TOOLS, MEMORY_SAVE, MEMORY_SEARCH, PAST_SEARCH
@@ -49,7 +50,7 @@ def memory_instructions(
         texts["opening"].format(memory=path_text(place.path), index=texts["index" if index else "no index"]),
         texts["asked"] if writes else texts["read-only"],
         *((texts["types"], *_type_sections(team=place.team is not None)) if writes else ()),
-        *((texts["not saved"], daily["log"].format(**log) if assistant else texts["saving"]) if writes else ()),
+        *((texts["not saved"], daily["log"].format(**log) if assistant else _saving(place.path)) if writes else ()),
         texts["confirm"] if writes and mode == "confirm" and not assistant else "",
         "\n".join(part for part in (texts["reading"], daily.get("reading", "")) if part),
         texts["recommending"],
@@ -95,6 +96,12 @@ def what_to_save(*, team: bool) -> str:
 def _type_sections(*, team: bool) -> list[str]:
     texts = prompt_sections(__file__, "types")
     return [texts[kind] if team else re.sub(r"\n- Scope:.*", "", texts[kind]) for kind in KINDS]
+
+
+def _saving(directory: Path) -> str:
+    """Return how to save, with an example of a file name as the directory has them."""
+    example = "testing-db.md"
+    return prompt_sections(__file__, "memory")["saving"].replace(example, new_memory_file(directory, example, "feedback"))
 
 
 def _past(place: MemoryLocation, transcripts: Path | None, tools: Sequence[str], *, assistant: bool = False) -> str:

@@ -11,11 +11,13 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ..core.claude_home import HOME_NAME
 from .includes import IncludeReach
 from .instruction_files import NOTHING_IN_VIEW, Approved, InstructionLoader, Instructions, InView
 from .rules import InstructionKind, ScopedRule, rule_files, rules_for
 
 MANAGED = Path("/etc/lamina")
+CLAUDE_CODE = "claude-code"  # its directory beside MANAGED
 NAMES = ("CLAUDE.md", "AGENTS.md")
 LOCAL_NAMES = ("CLAUDE.local.md", "AGENTS.local.md")
 
@@ -35,6 +37,8 @@ def load_instructions(
     project = project_of(here, person)
     loader = InstructionLoader(person=person, excludes=excludes, approved=approved)
     own = IncludeReach(project, (), exempt=True)
+    if home is not None and home.name == HOME_NAME:
+        loader.add(managed.with_name(CLAUDE_CODE) / NAMES[0], "managed", own)
     _add_first(loader, managed, "managed", own)
     if home is not None:
         _add_first(loader, home, "user", own)

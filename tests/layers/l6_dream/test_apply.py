@@ -283,22 +283,27 @@ def test_the_index_of_a_dream_is_taken_over_within_its_rules(tmp_path: Path) -> 
         assert "](t003.md) — about t003" in text, "a memory that is there keeps its line"
 
 
-@pytest.mark.spec("S3", "B4")
+@pytest.mark.spec("S3", "B4", "D6")
 @pytest.mark.parametrize("prose", ["Ask Kim before any release goes out.", None])
-def test_an_index_that_a_person_edits_meanwhile_or_whose_prose_would_go_is_left(tmp_path: Path, prose: str | None) -> None:
+def test_a_line_that_a_person_edits_meanwhile_or_that_would_be_lost_stays_and_the_others_are_repaired(
+    tmp_path: Path, prose: str | None
+) -> None:
     with memory(tmp_path / "m") as gated:
         some(gated, 3)
         index = tmp_path / "m" / "MEMORY.md"
         if prose:
-            index.write_text(f"{index.read_text()}{prose}\n")
+            index.write_text(f"- [dead](dead.md) — gone\n{prose}\n{index.read_text()}")
         with dream(gated) as one:
-            one.write("MEMORY.md", "- [t000](t000.md) — dreamt\n")
+            one.write("MEMORY.md", "- [t000](t000.md) — dreamt\n- [t001](t001.md) — dreamt too\n")
             if not prose:
                 index.write_text(index.read_text().replace("about t001", "in a person's words"))
-            before = index.read_bytes()
             record = one.conclude()
-        assert index.read_bytes() == before
-        assert [skipped.file for skipped in record.skipped] == ["MEMORY.md"]
+        kept = "in a person's words" if prose is None else "dreamt too"
+        rows = ["- [t000](t000.md) — dreamt", f"- [t001](t001.md) — {kept}", "- [t002](t002.md) — about t002"]
+        assert index.read_text().splitlines() == [*([prose] if prose else []), *rows]
+        [skipped] = record.skipped
+        assert skipped.file == "MEMORY.md"
+        assert (prose or "t001.md") in skipped.why
 
 
 @pytest.mark.spec("D5")

@@ -135,6 +135,18 @@ def test_without_a_model_it_reads_writes_and_says_what_it_did() -> None:
     assert played(request("b.md"), dict(after)) == (after, NOTHING)
 
 
+@pytest.mark.spec("D6")
+def test_without_a_model_a_line_that_cannot_be_repaired_is_named_and_the_others_are_repaired() -> None:
+    text = "---\nname: a\ndescription: About a\ntype: project\n---\n\nA text.\n"
+    mine = "prose " * 40 + "\n- [out](/etc/hosts.md) — elsewhere\n"
+    files = {"MEMORY.md": f"- [gone](gone.md) — none\n{mine}- [a](a.md) — one\n", "a.md": text}
+    after, said = played(request("a.md"), files)
+    assert after["MEMORY.md"] == f"{mine}- [a](a.md) — one\n"
+    assert "1 index line repaired" in said
+    assert "2 index lines could not be repaired: 'prose prose" in said
+    assert "'- [out](/etc/hosts.md) — elsewhere'" in said
+
+
 @pytest.mark.spec("O1")
 def test_what_was_not_shown_whole_is_left_alone_and_a_list_that_is_cut_says_nothing_of_files() -> None:
     given = request("a.md", left=3)

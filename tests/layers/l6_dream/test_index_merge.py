@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lamina.layers.l6_dream.index_merge import IndexRewrite, find_lost_prose, merge_index, only_added, restore_index, rows_of
+from lamina.layers.l6_dream.index_merge import (
+    IndexRewrite,
+    keep_prose,
+    merge_edits,
+    merge_index,
+    only_added,
+    restore_index,
+    rows_of,
+)
 
 
 def lines(*entries: str) -> str:
@@ -86,9 +94,17 @@ def test_only_additions_are_told_from_edits() -> None:
 @pytest.mark.spec("S3")
 def test_prose_goes_only_where_somebody_else_says_it() -> None:
     before = "# Title\nAsk Kim first.\n" + lines("a")
-    assert find_lost_prose(before, lines("a"), []) == "Ask Kim first."
-    assert find_lost_prose(before, lines("a"), ["For releases: ask Kim first, always."]) is None
-    assert find_lost_prose(before, "Ask Kim first.", []) is None
+    assert keep_prose(before, lines("a"), []) == (f"Ask Kim first.\n{lines('a')}", ["Ask Kim first."])
+    assert keep_prose(before, lines("a"), ["For releases: ask Kim first, always."]) == (lines("a"), [])
+    assert keep_prose(before, "Ask Kim first.", []) == ("Ask Kim first.", [])
+
+
+@pytest.mark.spec("D6")
+def test_lines_that_others_changed_meanwhile_stay_and_the_dreams_other_lines_count() -> None:
+    base, now = f"Old.\n{lines('a', 'b', 'c', 'd')}", f"New.\n{lines('a', 'b9', 'c9')}"
+    text, both = merge_edits(f"Old.\n{lines('a2', 'b2', 'c', 'd')}", base=base, now=now)
+    assert text == f"{lines('a2', 'b9', 'c9')}New.\n"
+    assert both == ["b.md"]
 
 
 @pytest.mark.spec("S3")

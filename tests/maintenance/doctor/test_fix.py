@@ -162,6 +162,17 @@ def test_what_the_person_wrote_in_the_index_keeps_its_bytes(patient: Patient) ->
     assert (patient.memory / "MEMORY.md").read_bytes() == mine.encode() + b"\xff\xfe\n"
 
 
+@pytest.mark.spec("D6")
+def test_a_line_that_cannot_be_repaired_is_named_and_the_others_are_repaired(patient: Patient) -> None:
+    patient.topic("a.md", "text")
+    prose = "prose " * 40
+    patient.index(f"- [gone](gone.md) — none\n{prose}\n- [a](a.md) — one\n")
+    done, after = patient.fix()
+    assert (patient.memory / "MEMORY.md").read_text() == f"{prose}\n- [a](a.md) — one\n"
+    assert any("1 line removed; 1 line left as before" in each.text for each in done)
+    assert any(found.kind == "index-content" and found.line == 1 for found in after.findings)
+
+
 def test_two_memories_of_one_name_are_left_to_the_person(patient: Patient) -> None:
     patient.save("plan", "We ship tomorrow.\n", days_ago=3)
     patient.topic("aaa.md", "another text", name="plan")

@@ -7,14 +7,16 @@ that is not exactly such a list writes nothing.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
+from ...core.claude_home import new_memory_file
 from ...core.decoding import UNDECODABLE
 from ...core.errors import DiskError
 from ...core.fence import escape, fence
@@ -26,7 +28,6 @@ from ...memory.store.draft import MOST_EVIDENCE
 from ...memory.store.scopes import TEAM, MemoryLocation
 from ...memory.store.topic import Kind, Topic, read_topic, write_topic
 from ...tools.tool import FileChange
-from .writer import ReviewWriter
 
 OPENING, CLOSING = "<memories>", "</memories>"
 _BETWEEN = re.compile(rf"{OPENING}\s*(?P<list>.*?)\s*{CLOSING}", re.DOTALL)
@@ -76,17 +77,20 @@ def render_shown(shown: Mapping[str, str]) -> str:
 
 
 def write_answered(
-    wanted: Sequence[AnsweredMemory], place: MemoryLocation, shown: Mapping[str, str], writer: ReviewWriter
+    wanted: Sequence[AnsweredMemory], place: MemoryLocation, shown: Mapping[str, str], writer: Callable[[FileChange], object]
 ) -> None:
     for one in wanted:
-        writer(_change_for(one, _path_of(one.file, place), shown))
+        writer(_change_for(one, _path_of(one, place), shown))
 
 
-def _path_of(file: str, place: MemoryLocation) -> Path:
+def _path_of(one: AnsweredMemory, place: MemoryLocation) -> Path:
     """Return the file's path. The writer refuses whatever is not a memory file."""
-    if place.team is not None and file.startswith(f"{TEAM}/"):
-        return place.team / file.removeprefix(f"{TEAM}/")
-    return place.path / file
+    if place.team is not None and one.file.startswith(f"{TEAM}/"):
+        path = place.team / one.file.removeprefix(f"{TEAM}/")
+    else:
+        path = place.path / one.file
+    name = path.name if os.path.lexists(path) else new_memory_file(path.parent, path.name, one.type)
+    return path if name == path.name else path.with_name(name)
 
 
 def _change_for(one: AnsweredMemory, path: Path, shown: Mapping[str, str]) -> FileChange:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ...core.blocks import Wire
+from ...core.claude_home import new_memory_file
 from ...core.dates import COMPUTED
 from ...core.fence import escape
 from ...core.language import labels_for
@@ -193,8 +194,8 @@ def _place(
     directory = asked.team if asked.team and note.type in ("project", "reference") else asked.memory
     if not directory:
         return None
-    names = (f"{directory}/{note.name}{suffix}.md" for suffix in ("", "-2", "-3"))
-    free = next((path for path in names if path not in known and path not in plans), None)
+    names = (new_memory_file(directory, f"{note.name}{suffix}.md", note.type) for suffix in ("", "-2", "-3"))
+    free = next((path for name in names if (path := f"{directory}/{name}") not in known and path not in plans), None)
     return PlannedMemory(free, note._replace(name=title(free))) if free is not None else None
 
 

@@ -30,7 +30,7 @@ from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore, plan_write
 from ...memory.store.topic import INDEX, PERSONAL, fold_name, origin_of, read_topic
 from .directive import MOST_LOGS
-from .index_merge import find_lost_prose, index_text, merge_index, only_added
+from .index_merge import index_text, keep_prose, merge_edits, merge_index, only_added
 from .novelty import MOVED, ORIGIN, UNHEARD, KnownWords
 from .plan import (
     MOST_WAITING,
@@ -289,11 +289,14 @@ class _Application:
         before = index_text(self._root.read_bytes(kept_copy(self._record, INDEX), MOST_INDEX))
         texts = [change.text for change in self._done.values() if change.text is not None]
         if not only_added(base, before):
-            self._skip(INDEX, THEIRS)
-        elif (prose := find_lost_prose(base, work, texts)) is not None:
-            self._skip(INDEX, f"would lose its line {prose[:60]!r}")
-        else:
-            self._write_index(work, base)
+            work, both = merge_edits(work, base=base, now=before)
+            removed = {fold_name(file) for file, change in self._done.items() if change.text is None}
+            for file in (file for file in both if file not in removed):
+                self._skip(INDEX, f"its line for {file} {THEIRS}")
+        work, lost = keep_prose(before, work, texts)
+        for row in lost:
+            self._skip(INDEX, f"keeps its line {row[:60]!r}, which no memory contains")
+        self._write_index(work, base)
 
     def _write_index(self, work: str, base: str) -> None:
         with self._hold.fence():

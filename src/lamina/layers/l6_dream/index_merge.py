@@ -34,15 +34,26 @@ def only_added(before: str, now: str) -> bool:
     return not Counter(before.split("\n")) - Counter([*now.split("\n"), ""])
 
 
-def find_lost_prose(before: str, wanted: str, texts: Iterable[str]) -> str | None:
-    """Return a line of the index that is neither an entry nor a heading, and that neither the new index nor any of the texts contains."""
-    there = [wanted, *texts]
+def keep_prose(before: str, wanted: str, texts: Iterable[str]) -> tuple[str, list[str]]:
+    """Put back each line that is neither an entry nor a heading, and that neither the new index nor any of the texts contains. Return
+    the index and these lines."""
+    there, rows, lost, position = [wanted, *texts], wanted.split("\n"), list[str](), 0
     for row in before.split("\n"):
-        if read_entries(row) or row.lstrip().startswith("#") or not (fact := folded_words(row.lstrip("-*+> \t"))):
-            continue
-        if not any(is_said(fact, text) for text in there):
-            return row.strip()
-    return None
+        fact = folded_words(row.lstrip("-*+> \t"))
+        if fact and row in rows:
+            position = rows.index(row) + 1
+        elif fact and not (read_entries(row) or row.lstrip().startswith("#") or any(is_said(fact, text) for text in there)):
+            rows.insert(position, row)
+            position += 1
+            lost.append(row.strip())
+    return "\n".join(rows), lost
+
+
+def merge_edits(work: str, *, base: str, now: str) -> tuple[str, list[str]]:
+    """Return the dream's index with the lines that others changed since `base`, and the files whose line the dream had changed too."""
+    ours, then, theirs = rows_of(work), rows_of(base), rows_of(now)
+    both = [file for file, row in then.items() if row != theirs.get(file) and ours.get(file) not in (row, theirs.get(file))]
+    return restore_index(work, now, [], own=IndexRewrite(work, base)), both
 
 
 def merge_index(work: str, *, base: str, now: str, files: Collection[str], changed: Collection[str]) -> str:

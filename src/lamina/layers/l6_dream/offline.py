@@ -20,6 +20,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ...core.blocks import Wire
+from ...core.claude_home import new_memory_file
 from ...core.excluded_kinds import no_memory
 from ...core.language import ON, WHY
 from ...core.terms import terms
@@ -31,13 +32,15 @@ from ...memory.store.topic import INDEX, Topic, read_topic, write_topic
 from ...providers.offline.memory_note import Note, named, noted
 from ...providers.offline.remember_command import alike
 from ...providers.offline.sentence_rules import says_instead
-from ...providers.offline.turn_context import Done
+from ...providers.offline.turn_context import Done, title
 from .bounds import MOST_FILES
 from .directive import DreamDirective, read_directive
 from .plan import NEW_A_LOG
 from .tidy import MemoryPage, Tidied, tidy_pages
 from .trigger import DREAM
 
+# Index lines in a report: enough to see where to look.
+MOST_QUOTED = 3
 # Reads in one answer: enough for all memories of most projects.
 READS = 60
 NOTHING = "Memory is in order; nothing was changed. (These are rules, not a language model.)"
@@ -62,8 +65,9 @@ class _DatedTopic(NamedTuple):
     day: date
 
 
-def distil_logs(logs: Sequence[DailyLog], pages: Sequence[MemoryPage]) -> dict[str, str]:
-    """Return the new or changed files with their texts. `pages` are all memories. Logs apply oldest first, so the newest wins."""
+def distil_logs(logs: Sequence[DailyLog], pages: Sequence[MemoryPage], directory: str = "") -> dict[str, str]:
+    """Return the new or changed files of `directory` with their texts. `pages` are all memories. Logs apply oldest first:
+    the newest wins."""
     known = {page.file: _date_topic(page.file, page.text, page.day) for page in pages}
     made = dict[str, str]()
     for day, note in _read_notes(logs):
@@ -73,8 +77,8 @@ def distil_logs(logs: Sequence[DailyLog], pages: Sequence[MemoryPage]) -> dict[s
         text = _replace_sentence(note, old, day) if old is not None else None
         if old is not None and old.day > day:
             continue  # superseded since
-        file = old.topic.file if old is not None and text is not None else _free_file(note.name, known)
-        made[file] = text or note.file(name=file.removesuffix(".md"))
+        file = old.topic.file if old is not None and text is not None else _free_file(note, known, directory)
+        made[file] = text or note.file(name=title(file))
         known[file] = _date_topic(file, made[file], day)
     return made
 
@@ -116,10 +120,11 @@ def _choose_name(note: Note, old: Topic) -> str:
     return note.name if old.name == named(old.description) else old.name
 
 
-def _free_file(name: str, known: Mapping[str, object]) -> str:
+def _free_file(note: Note, known: Mapping[str, object], directory: str) -> str:
     taken = {file.casefold() for file in known}
-    names = (f"{name}{suffix}.md" for suffix in ("", *(f"-{number}" for number in range(2, len(taken) + 3))))
-    return next(file for file in names if file.casefold() not in taken)
+    names = (f"{note.name}{suffix}.md" for suffix in ("", *(f"-{number}" for number in range(2, len(taken) + 3))))
+    files = (new_memory_file(directory, name, note.type) for name in names)
+    return next(file for file in files if file.casefold() not in taken)
 
 
 def answer(request: Wire) -> list[Wire]:
@@ -131,12 +136,13 @@ def answer(request: Wire) -> list[Wire]:
         return [tool_call(DREAM, "Read", number + len(read), file_path=path) for number, path in enumerate(left[:READS])]
     texts = {file: _complete_text(read.get(f"{asked.work}/{file}")) for file in asked.listed}
     pages = [MemoryPage(file, text, date.fromisoformat(asked.listed[file])) for file, text in texts.items() if text is not None]
-    index = _complete_text(read.get(f"{asked.work}/{INDEX}"))
+    index_read = read.get(f"{asked.work}/{INDEX}")
+    index = _complete_text(index_read)
     # Unlisted files may exist too: only a complete list shows that a file is gone.
     change = tidy_pages(pages, index or "", lambda file: file in asked.listed or asked.more)
     new = _distil(asked, pages, read, change)
     writes = {f"{asked.work}/{file}": text for file, text in {**change.texts, **new}.items()}
-    if change.index is not None:
+    if change.index is not None and (index is not None or index_read is None or index_read.failed):
         writes[f"{asked.work}/{INDEX}"] = change.index
     if left := [path for path in writes if path not in wrote][: MOST_FILES - len(wrote)]:
         return [tool_call(DREAM, "Write", number, file_path=path, content=writes[path]) for number, path in enumerate(left)]
@@ -151,7 +157,7 @@ def _distil(asked: DreamDirective, pages: Sequence[MemoryPage], read: Mapping[st
     texts = {path: _complete_text(read.get(path)) for path in asked.logs}
     now = [page._replace(text=change.texts.get(page.file, page.text)) for page in pages]
     logs = [DailyLog(day, text) for path, text in texts.items() if text and (day := _log_day(path))]
-    return distil_logs(logs, [page for page in now if page.text])
+    return distil_logs(logs, [page for page in now if page.text], asked.work)
 
 
 def _log_day(path: str) -> date | None:
@@ -177,4 +183,6 @@ def _describe(change: Tidied, new: int) -> str:
         (change.lines, f"{counted(change.lines, 'index line')} repaired"),
     )
     said = ", ".join(text for count, text in parts if count)
-    return f"Memory was tidied by rules ({said or 'its index'})."
+    quoted = ", ".join(repr(line) for line in change.left[:MOST_QUOTED])
+    left = f" {counted(len(change.left), 'index line')} could not be repaired: {quoted}." if quoted else ""
+    return f"Memory was tidied by rules ({said or 'its index'}).{left}"

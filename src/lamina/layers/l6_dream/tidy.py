@@ -32,6 +32,8 @@ _ABOUT_CHARS = 20
 _FACT_WORDS = 5
 # A fact that more memories than this share is just a phrase.
 _MOST_HAVING = 8
+# Characters of an index line in a report.
+LINE_QUOTE = 60
 # Facts about a project belong to a day. Rules and preferences hold on any day.
 _OF_A_DAY = "project"
 
@@ -60,6 +62,7 @@ class Tidied(msgspec.Struct, frozen=True):
     merged: int = 0
     dated: int = 0
     lines: int = 0  # of the index
+    left: tuple[str, ...] = ()  # the beginnings of index lines that could not be repaired
 
 
 class _DatedPage(NamedTuple):
@@ -89,7 +92,9 @@ def tidy_pages(pages: Sequence[MemoryPage], index: str, exists: Callable[[str], 
     left = [read_topic(one.page.file, texts.get(one.page.file, one.page.text), 0) for one in ones if one.page.file not in gone]
     plan = plan_index(_date_lines(index, ones), exists=lambda file: exists(file) and file not in gone, topics=left)
     dates = sum(one.dates for one in ones if texts.get(one.page.file))
-    return Tidied(texts, plan.text if plan.text != index else None, len(gone), dates, len(plan.removed) + len(plan.shortened))
+    left_lines = tuple(index.split("\n")[number - 1][:LINE_QUOTE] for number in plan.left)
+    new_index, repaired = plan.text if plan.text != index else None, len(plan.removed) + len(plan.shortened)
+    return Tidied(texts, new_index, len(gone), dates, repaired, left_lines)
 
 
 def _replace_dates(page: MemoryPage) -> _DatedPage:

@@ -210,4 +210,5 @@ def _mended_index(store: DirectoryStore, now: float) -> IndexPlan | None:
 
 def _summary(plan: IndexPlan) -> str:
     parts = ((len(plan.removed), "removed"), (len(plan.shortened), "shortened"), (len(plan.added), "added"))
-    return ", ".join(f"{counted(count, 'line', 'lines')} {word}" for count, word in parts if count)
+    done = ", ".join(f"{counted(count, 'line', 'lines')} {word}" for count, word in parts if count)
+    return f"{done}; {counted(len(plan.left), 'line')} left as before (see the findings)" if plan.left else done

@@ -22,6 +22,7 @@ from typing import NamedTuple, Self
 
 import msgspec
 
+from ...core.claude_home import without_type
 from ...core.errors import DiskError, InputError, PathRefused
 from ...core.front_matter import read_front_matter
 from ...core.settings import Scope
@@ -222,7 +223,7 @@ class DirectoryStore:
         wish = clean_draft(draft, team=self.scope == "team")
         file = self.topic_files.meant(wish.draft.name)
         if file is None:
-            file = self.topic_files.free(wish.draft.name)
+            file = self.topic_files.free(wish.draft.name, wish.draft.type)
             topic, before = apply_draft(wish.draft, None, file), None
         else:
             before = self.topic_files.there(file)
@@ -274,8 +275,9 @@ class DirectoryStore:
 
     def _renamed(self, old: str, topic: Topic, data: bytes, why: ChangeReason) -> str:
         """Rename the file of a memory whose name changed, if it was named after it. Return the file, renamed or not."""
-        was, file = topic.file, file_name(topic.name)
-        if file == was or was != file_name(old) or self.root.stat(file) is not None or self.root.twin(file) is not None:
+        was, subject = topic.file, without_type(topic.file)
+        file = f"{was.removesuffix(subject)}{file_name(topic.name)}"
+        if file == was or subject != file_name(old) or self.root.stat(file) is not None or self.root.twin(file) is not None:
             return was
         try:
             self.history.catch_up()

@@ -208,6 +208,11 @@ class IndexPlan(NamedTuple):
         return [fault for fault in self.faults if fault.fault == "long and fixed"]
 
     @property
+    def left(self) -> tuple[int, ...]:
+        """Numbers of the lines that cannot be repaired."""
+        return tuple(fault.line for fault in self.faults if fault.fault in ("outside", "long", "content"))
+
+    @property
     def added(self) -> list[str]:
         left = set(self.no_room)
         return [file for file in self.unlisted if file not in left]

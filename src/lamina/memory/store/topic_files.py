@@ -20,6 +20,7 @@ from zlib import crc32
 
 import msgspec
 
+from ...core.claude_home import new_memory_file
 from ...core.decoding import UNDECODABLE
 from ...core.errors import DiskError
 from ...core.front_matter import MOST_BYTES, simple_fields
@@ -354,11 +355,11 @@ class TopicFiles:
             raise changed_meanwhile(file)
         return data
 
-    def free(self, name: str) -> str:
+    def free(self, name: str, kind: Kind | None = None) -> str:
         """Return a file name that no other memory has, in any spelling."""
         from .draft import second_file  # reading memories must not load code that only writers need
 
-        first, key = file_name(name), name_key(name)
+        first, key = new_memory_file(self.root.path, file_name(name), kind), name_key(name)
         for file in (first, second_file(first, key), second_file(first, name)):
             # A link or a device there is refused before anything is written; a directory of that name counts as taken.
             listed = self._lists(file)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from ...core.blocks import Wire
+from ...core.claude_home import new_memory_file
 from ...core.excluded_kinds import JUDGEMENT, KINDS
 from ...core.language import ON, WHY
 from ...core.memory_requests import to_remember
@@ -51,7 +52,7 @@ def remember(asked: TurnContext) -> list[Wire]:
         step = _keep(asked, note, there, left)
         if not isinstance(step, str):
             return step
-        taken.add(there.path if there is not None else f"{asked.directory}/{note.name}.md")
+        taken.add(there.path if there is not None else _path_for(asked, note))
         outcomes.append(step)
     if len(every) > MOST_NOTES:
         rest = len(every) - MOST_NOTES
@@ -94,7 +95,7 @@ def _keep(asked: TurnContext, note: Note, there: KnownMemory | None, left: list[
     A file with unrelated content stays unchanged, and the note gets the next free name.
     """
     first = [there.path] if there is not None else []
-    own = [f"{asked.directory}/{note.name}{suffix}.md" for suffix in ("", "-2", "-3", "-4")]
+    own = [_path_for(asked, note, suffix) for suffix in ("", "-2", "-3", "-4")]
     listed = {known.path for known in asked.known}
     for path in dict.fromkeys(first + own):
         unread = path in listed
@@ -113,6 +114,11 @@ def _keep(asked: TurnContext, note: Note, there: KnownMemory | None, left: list[
             if not unread:
                 return _outcome(note, there, wrote, replies_to(asked.prompt))
     return replies_to(asked.prompt).taken.format(name=note.name)
+
+
+def _path_for(asked: TurnContext, note: Note, suffix: str = "") -> str:
+    directory = str(asked.directory)
+    return f"{directory}/{new_memory_file(directory, f'{note.name}{suffix}.md', note.type)}"
 
 
 def _says_so(note: Note, there: KnownMemory | None, path: str) -> bool:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from ...core.blocks import Wire, content_text
+from ...core.claude_home import without_type
 from ...core.terms import sought, terms
 from .reply_texts import Replies
 
@@ -188,7 +189,8 @@ def share(of: str, text: str) -> float:
 
 
 def title(path: str) -> str:
-    return posixpath.basename(path).removesuffix(".md")
+    """Return the subject that a file name states."""
+    return without_type(posixpath.basename(path)).removesuffix(".md")
 
 
 def grep(asked: TurnContext, what: str, *, files: bool = False) -> list[Wire]:

@@ -70,7 +70,11 @@ PATTERNS = (
     ),
     (r"depends on (.+), which was not changed", r"取决于 \1，而它没有更改"),
     (r"has the name (.+), which the memory in (.+) already has", r"名称 \1 已属于 \2 中的记忆"),
-    (r"would lose its line (.+)", r"会丢失这一行：\1"),
+    (r"keeps its line (.+), which no memory contains", r"保留这一行：\1，因为没有记忆包含它"),
+    (
+        r"its line for (.+) was changed by someone else while the dream ran; their version stays",
+        r"\1 的行在整理期间被他人修改；保留其版本",
+    ),
     (r"contradiction: (.+)", r"矛盾：\1"),
     (r"and (\d+) more", r"以及另外 \1 项"),
     # How a dream ended, and what was recovered
