@@ -122,8 +122,7 @@ def test_the_task_that_a_model_gave_an_agent_is_not_the_users_word(
     assert "lamina inbox --agent reviewer accept" in said["w2"]
     assert not list(place.glob("*.md"))
     with Memory.open(project, path=place, settings=Settings()) as memory:
-        [waiting] = memory.waiting()
-    assert waiting.origin == "agent message"
+        assert {waiting.origin for waiting in memory.waiting()} == {"agent message"}
 
 
 @pytest.mark.spec("A5")
@@ -173,9 +172,8 @@ def test_agents_of_one_type_that_remember_at_once_lose_nothing_of_each_other(
         with lock:
             number += 1
         path, topic = place / f"n{number}.md", TOPIC.format(name=f"n{number}", more="")
-        return make_answer(
-            tool_use=[write(path, topic), write(place / "same.md", TOPIC.format(name="same", more=str(number)), "w2")]
-        )
+        same = TOPIC.format(name="same", more="\n\n**How to apply:** Begin with " + "the very " * number + "edge.")
+        return make_answer(tool_use=[write(path, topic), write(place / "same.md", same, "w2")])
 
     agent = opened(settings=Settings(session_notes=False))
     messages_server.reply(tool_use=[agent_call("go", each, subagent_type="reviewer") for each in range(8)])

@@ -95,21 +95,21 @@ def test_a_model_forgets_by_writing_the_file_empty(opened: Open, messages_server
 
 @pytest.mark.spec("X8")
 def test_a_memory_is_edited_only_by_who_has_read_it(opened: Open, messages_server: MessagesServer, memory: Memory) -> None:
-    memory.save("testing-db", type="feedback", description="d", body="old words")
+    memory.save("testing-db", type="feedback", description="Database of tests", body="Integration tests use a fake database.")
     path = str(memory.path / "testing-db.md")
-    change = {"file_path": path, "old_string": "old", "new_string": "new"}
+    change = {"file_path": path, "old_string": "fake", "new_string": "real"}
     messages_server.reply(tool_use=("Edit", change, "e1"))
     messages_server.reply(tool_use=("Read", {"file_path": path}, "r1"))
     messages_server.reply(tool_use=("Edit", change, "e2"))
     messages_server.reply(text="Done.")
-    opened(mode="ask").run("New words.")
+    opened(mode="ask").run("Integration tests use a real database.")
     _, second, _, fourth = accepted(messages_server)
     assert "has not been read" in results(second)["e1"]
     assert results(fourth)["e2"].startswith("Updated the memory 'testing-db'")
     assert last(memory.log())[:2] == ("agent", "found worth keeping")
     topic = memory.get("testing-db")
     assert topic is not None
-    assert topic.body == "new words\n"
+    assert topic.body == "Integration tests use a real database.\n"
 
 
 def test_the_two_steps_of_saving_work_in_one_answer_after_reading_the_index(
