@@ -53,7 +53,7 @@ def test_a_review_that_is_killed_leaves_whole_memories_and_the_old_cursor(
     with Memory.open(project) as memory:
         found = memory.get("testing-db")
         assert found is not None
-        assert found.body == "Integration tests use a real database.\n"
+        assert found.body == "Integration tests run against a real database.\n"
     one = Watched(opened, resume="killed")
     messages_server.reply(tool_use=("Write", {"file_path": str(path.with_name("twin.md")), "content": RULE}), fork="extraction")
     messages_server.reply(text="Done.", fork="extraction")

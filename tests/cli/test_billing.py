@@ -90,7 +90,7 @@ def test_a_replay_compares_all_units_and_its_requests_add_up_to_its_rows(home: P
     assert round(1 - units[0] / units[1], 3) == pytest.approx(ours["saved_percent"] / 100, abs=0.001), (
         "as dollars say for one model"
     )
-    assert f"in all {units[1] / 1e6:.2f}M. lamina: " in shown
+    assert f"in all {units[1] / 1e6:.2f}M. balanced: " in shown
     assert "A unit is one uncached input token" in shown
 
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from tests.session.hosts import lend
 
-from lamina.core.policy import LEAN, OncePolicy
+from lamina.core.policy import CLASSIC, LEAN, OncePolicy
 from lamina.core.settings import Settings
 from lamina.testing import MessagesServer
 
@@ -44,7 +44,9 @@ def test_a_summary_that_has_seen_a_result_whole_is_used_after_the_preview_has_re
     messages_server.answer_with(summarising())
     once = OncePolicy(from_chars=900, preview=100, kept_tools=frozenset())
     thinking = {"thinking": {"type": "disabled"}}
-    with opened(messages_server, tmp_path, policy=replace(LEAN, once=once), settings=Settings(), options=thinking) as session:
+    with opened(
+        messages_server, tmp_path, policy=replace(LEAN, once=once, window=CLASSIC.window), settings=Settings(), options=thinking
+    ) as session:
         seen = Seen()
         lend(session, observer=seen)
         rounds(session, messages_server, 1, start=90, content=LONG[:1_000])

@@ -62,7 +62,7 @@ def test_notes_that_fail_are_the_old_ones_and_the_next_update_is_made(
     with connected(messages_server, tmp_path) as session:
         FAULTS[fault](messages_server, "notes", TIMES)
         work = Work(session, messages_server)
-        work.turns(3, rounds=6, together=2)
+        work.turns(6, rounds=6, together=2)
         assert {"notes", "summary"} & set(prove(session, work))
         check_goes_on(session, messages_server, work)
         assert len(events(session, "notes_failed")) >= 1

@@ -67,7 +67,7 @@ class Variant(NamedTuple):
     window: int = 12_000
     thinking: bool = False
     options: Mapping[str, Any] = MappingProxyType({})
-    turns: int = 6
+    turns: int = 12
     made: frozenset[str] = frozenset({"clearing", "notes", "summary"})
     refusals: int = 0
 

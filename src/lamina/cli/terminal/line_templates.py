@@ -358,8 +358,8 @@ LINES: dict[str, str] = {
     "{who} failed ({n}): {last}. Try again later.": "{who} 出错（{n}）：{last}。请稍后再试。",
     "{who} failed: {last}. Try again later.": "{who} 出错：{last}。请稍后再试。",
     "{who} rejected the request ({n}): {last}.": "{who} 拒绝了请求（{n}）：{last}。",
-    'The package {last} is not installed. Run pip install "{extra}" in Lamina\'s source directory to install it.': (
-        '没有安装 {last} 包。在 Lamina 的源码目录运行 pip install "{extra}" 安装。'
+    "The package {last} is not installed. Run {command} in Lamina's source directory to install it.": (
+        "没有安装 {last} 包。在 Lamina 的源码目录运行 {command} 安装。"
     ),
     "The conversation has about {n} tokens and the limit is {m}. Compact it (/compact), undo, or start a new session (/clear) before sending the next message.": (  # noqa: E501
         "对话约有 {n} 个词元，上限是 {m}。发送下一条消息之前请压缩（/compact）、撤销，或开始新会话（/clear）。"
