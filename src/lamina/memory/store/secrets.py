@@ -84,8 +84,8 @@ SECRET_FORMS: tuple[tuple[str, str], ...] = (
      r"(?![$<{\[])(?=[^\s\"']{0,100}\d)[^\s\"']{6,}"),
     ("session cookie", r"(?P<keep>(?:JSESSIONID|PHPSESSID|ASP\.NET_SessionId|connect\.sid|sid|[a-z_-]{0,20}sess(?:ion)?(?:_?id)?)=)"
      r"(?![0-9a-f]{8}-[0-9a-f]{4}-|[$<{\[])(?=[A-Za-z._%+/-]{0,40}\d)[\w.%+/-]{16,}={0,2}"),
-    ("Wi-Fi code", r"(?P<keep>WIFI:(?:[A-Z]:[^;\n]{0,100};){0,4}?P:)[^;\n]{4,100}(?=;)"
-     r"|(?:Wi-?Fi|wi-?fi|WLAN|WPA2?)[ -](?:code|key|pin|PIN)\b[^\n:=]{0,40}?(?:\bis|[:=])[ \t]*(?=\S{0,20}\d)\S{8,63}(?<![.,;!?])"),
+    ("Wi-Fi code", r"(?P<keep>WIFI:(?:[A-Z]:[^;\n]{0,100};){0,4}?P:)(?!\[)[^;\n]{4,100}(?=;)"
+     r"|(?:Wi-?Fi|wi-?fi|WLAN|WPA2?)[ -](?:code|key|pin|PIN)\b[^\n:=]{0,40}?(?:\bis|[:=])[ \t]*(?!\[)(?=\S{0,20}\d)\S{8,63}(?<![.,;!?])"),
     ("web token", r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
     ("password in a URL", r"(?P<keep>[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'<>{}$]{0,64}:)"
      r"(?![\[{<$*]|\d{1,5}[/?#])[^\s\"'<>{}$]{3,128}(?=@[\w\[])"),
