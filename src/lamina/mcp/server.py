@@ -39,7 +39,7 @@ _SHOWN = 100
 Wire = dict[str, Any]
 
 
-class Refused(Exception):
+class RejectedMessage(Exception):
     """A request that is answered with an error of the protocol."""
 
     def __init__(self, code: int, sentence: str) -> None:
@@ -81,7 +81,7 @@ class LaminaServer:
             return error_reply(None, INVALID_REQUEST, "A request needs a method, and an id that is a string or an integer.")
         try:
             result = self._result(method, message.get("params"), client, abort or Event())
-        except Refused as refusal:
+        except RejectedMessage as refusal:
             return error_reply(request, refusal.code, str(refusal))
         except LaminaError as error:
             return error_reply(request, INVALID_PARAMS, str(error))
@@ -92,7 +92,7 @@ class LaminaServer:
     def _result(self, method: str, params: object, client: ConnectedClient, abort: Event) -> Wire:
         given = {} if params is None else params
         if not isinstance(given, dict):
-            raise Refused(INVALID_PARAMS, "params must be an object.")
+            raise RejectedMessage(INVALID_PARAMS, "params must be an object.")
         match method:
             case "initialize":
                 return self._initialize(given, client)
@@ -115,7 +115,7 @@ class LaminaServer:
                 text = self._prompt(_text(given, "name"), given.get("arguments") or {})
                 return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
             case _:
-                raise Refused(UNKNOWN_METHOD, f"Unknown method {method[:_SHOWN]!r}.")
+                raise RejectedMessage(UNKNOWN_METHOD, f"Unknown method {method[:_SHOWN]!r}.")
 
     def _initialize(self, given: Wire, client: ConnectedClient) -> Wire:
         told = given.get("clientInfo")
@@ -150,7 +150,7 @@ class LaminaServer:
         name, arguments = _text(given, "name"), given.get("arguments")
         arguments = {} if arguments is None else arguments
         if not isinstance(arguments, dict):
-            raise Refused(INVALID_PARAMS, "arguments must be an object.")
+            raise RejectedMessage(INVALID_PARAMS, "arguments must be an object.")
         if self._answers_hooks and name.startswith("hook_"):
             from .hook_tools import HOOK_TOOLS, answer_hook
 
@@ -237,7 +237,7 @@ def error_reply(request: str | int | None, code: int, sentence: str) -> Wire:
 def _text(given: Wire, name: str) -> str:
     value = given.get(name)
     if not isinstance(value, str):
-        raise Refused(INVALID_PARAMS, f"{name} must be a string.")
+        raise RejectedMessage(INVALID_PARAMS, f"{name} must be a string.")
     return value
 
 
@@ -248,8 +248,8 @@ def _only_page(given: Wire, **listed: list[Wire]) -> Wire:
     return dict(listed)
 
 
-def _unknown_cursor(cursor: object) -> Refused:
-    return Refused(INVALID_PARAMS, f"Unknown cursor {str(cursor)[:_SHOWN]!r}. Start again without one.")
+def _unknown_cursor(cursor: object) -> RejectedMessage:
+    return RejectedMessage(INVALID_PARAMS, f"Unknown cursor {str(cursor)[:_SHOWN]!r}. Start again without one.")
 
 
 def _tool_result(text: str, *, is_error: bool) -> Wire:
