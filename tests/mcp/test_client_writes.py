@@ -68,6 +68,13 @@ def test_a_client_changes_no_memory_of_the_user_without_approval(way: str, proje
     assert proposal.file == "no-force.md"
 
 
+def test_a_memory_whose_name_differs_only_in_its_marks_waits(project: Path, memory: Memory) -> None:
+    memory.save("no-force", **RULE)
+    lunch = {"type": "project", "description": "Lunch is at noon", "body": "Lunch is at noon."}
+    assert "waits for the user's approval" in Client(project).call("memory_save", name="No Force", **lunch)
+    assert memory.get("No Force") is None
+
+
 @pytest.mark.parametrize("kind", ["project", "reference", None])
 def test_a_memory_that_the_client_did_not_write_is_not_changed_whatever_its_type(
     kind: Any, project: Path, memory: Memory

@@ -77,7 +77,10 @@ def _client_reason(
 
 
 def _find_opposed(new: Topic, others: Sequence[Topic]) -> Topic | None:
-    """Return a memory that the new one contradicts, or a memory about the user whose subject it speaks about."""
+    """Return a memory whose name is the same but for its marks, which the new one contradicts, or about whose subject it speaks if it is
+    about the user."""
+    if (namesake := next((other for other in others if _letters(other.name) == _letters(new.name)), None)) is not None:
+        return namesake
     told = _stated(new)
     # Most memories share no word with the new one, and comparing all of them takes a second in a large memory.
     starts = {term[:PREFIX] for each in told for term in each.content}
@@ -96,6 +99,10 @@ def _find_opposed(new: Topic, others: Sequence[Topic]) -> Topic | None:
     if clash is None:
         return None
     return clash.old.topic if clash.new.topic.file == new.file else clash.new.topic
+
+
+def _letters(name: str) -> str:
+    return "".join(char for char in normal(name) if char.isalnum())
 
 
 def _stated(topic: Topic) -> list[Statement]:
