@@ -247,9 +247,11 @@ def test_the_tree_in_the_architecture_page_is_the_tree_on_disk() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     tree = next(block["body"] for block in FENCE.finditer(text) if block["body"].startswith("src/lamina/"))
     drawn: dict[str, bool] = {}  # path → drawn as present
+    parent = ""
     for line in TREE_LINE.finditer(tree):
-        parent = "layers/" if len(line["indent"]) == 4 else ""
-        drawn[parent + line["name"]] = not line["missing"]
+        if len(line["indent"]) < 4:
+            parent = line["name"]
+        drawn[line["name"] if parent == line["name"] else parent + line["name"]] = not line["missing"]
     package = ROOT / "src" / "lamina"
     assert {name: _present(package / name) for name in drawn} == drawn, "move the dot in docs/architecture.md"
     rooms = [path for path in package.iterdir() if path.name not in ("__pycache__", "py.typed") and _present(path)]

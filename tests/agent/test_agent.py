@@ -16,8 +16,8 @@ from lamina.core.blocks import ToolUse
 from lamina.core.errors import InputError, NothingToSend, SessionClosed, WindowFull
 from lamina.core.settings import Settings
 from lamina.fork.tool_runner import PermissionAnswer
-from lamina.permissions.request import AskUser
 from lamina.testing import MessagesServer
+from lamina.tools.permissions.request import AskUser
 from lamina.tools.registry import builtin_tools
 from lamina.tools.tool import ToolOutput
 

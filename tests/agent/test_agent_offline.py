@@ -15,8 +15,8 @@ from lamina.core.errors import Aborted
 from lamina.core.records import Attachment, Message
 from lamina.core.settings import Permissions, Settings
 from lamina.fork.tool_runner import PermissionAnswer
-from lamina.permissions.request import AskUser
 from lamina.session.base import conversation_of
+from lamina.tools.permissions.request import AskUser
 
 from .agent_helpers import answers, contexts, lay_out, records
 

@@ -18,8 +18,8 @@ from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
 from lamina.disk.home.trust import trust, while_trusted
 from lamina.disk.settings_files import load_settings
-from lamina.hooks.events import Event
 from lamina.testing import MessagesServer
+from lamina.tools.hooks.events import Event
 
 from .agent_helpers import accepted, lay_out, reminders, results
 

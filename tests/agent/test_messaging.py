@@ -19,11 +19,11 @@ from lamina.disk.home.mailbox import Mailbox, MailboxAddress, deliver, members
 from lamina.layers.l7_agents.messages import AgentMessage, MessageQueues, encode_message
 from lamina.layers.l7_agents.step import from_mailbox
 from lamina.memory.guard.sources import read_sources
-from lamina.permissions.request import CallRequest
-from lamina.permissions.rule_match import holding
-from lamina.permissions.rules import read_rules
 from lamina.session.base import working
 from lamina.testing import MessagesServer, Received
+from lamina.tools.permissions.request import CallRequest
+from lamina.tools.permissions.rule_match import holding
+from lamina.tools.permissions.rules import read_rules
 
 from .agent_helpers import PATIENCE, reminders, results
 from .subagent_helpers import Open, events, for_parent, for_subagent, in_background, last_of_parent, wait_for, well_formed

@@ -15,8 +15,8 @@ from lamina.core.blocks import ToolUse
 from lamina.core.errors import Aborted
 from lamina.core.settings import Settings
 from lamina.fork.tool_runner import PermissionAnswer
-from lamina.permissions.request import AskUser
 from lamina.testing import MessagesServer
+from lamina.tools.permissions.request import AskUser
 
 from .agent_helpers import Pipe, accepted, lay_out, press_ctrl_c, reminders, results, texts
 

@@ -11,7 +11,7 @@ from lamina.agent.agent import Agent
 from lamina.cli.terminal.commands import describe_turn
 from lamina.core.errors import UsageError
 from lamina.memory.memory import Memory
-from lamina.permissions.request import Mode
+from lamina.tools.permissions.request import Mode
 
 
 def open_agent(tmp_path: Path) -> Agent:

@@ -20,7 +20,7 @@ from lamina.core.reply import Reply
 from lamina.core.usage import Usage
 from lamina.fork.fork import ForkOutcome, directive_in, is_fork, run_fork
 from lamina.fork.handover import PLACEHOLDER, Handover, PrefixChanged, altered, chain_of, check
-from lamina.permissions.request import Allow, Deny
+from lamina.tools.permissions.request import Allow, Deny
 
 from .test_tool_runner import Custom, Talk, call, cwd, fine, text_of
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.permissions.house import MODES, House, build, call, rules
+from tests.tools.permissions.house import MODES, House, build, call, rules
 
 from lamina.core.blocks import ToolUse
-from lamina.permissions.request import Allow, AskUser, Deny, Mode
+from lamina.tools.permissions.request import Allow, AskUser, Deny, Mode
 
 
 @pytest.fixture

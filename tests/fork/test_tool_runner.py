@@ -16,8 +16,8 @@ from tests.tools.doing import ENVIRON
 from lamina.core.blocks import ToolUse, Wire, read_block
 from lamina.core.settings import Permissions
 from lamina.fork.tool_runner import CompletedCall, PermissionAnswer, ToolRunner
-from lamina.permissions.request import Allow, AskUser, Deny, Mode, PermissionContext
-from lamina.permissions.rules import PermissionRules, read_rules
+from lamina.tools.permissions.request import Allow, AskUser, Deny, Mode, PermissionContext
+from lamina.tools.permissions.rules import PermissionRules, read_rules
 from lamina.tools.registry import builtin_tools
 from lamina.tools.tool import Context, Tool, ToolOutput
 

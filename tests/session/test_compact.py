@@ -15,13 +15,13 @@ from lamina.core.policy import CLASSIC, LEAN
 from lamina.core.receipts import Told
 from lamina.core.records import Attachment, Boundary, Checkpoint, Message, Pin, Span
 from lamina.fork.host import Restorable
-from lamina.hooks.answers import HookOutcome
 from lamina.layers.l4_compact import step
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.providers.openai import OpenAIProvider
 from lamina.session.base import working
 from lamina.testing import MessagesServer
 from lamina.testing.request_validation import Limits
+from lamina.tools.hooks.answers import HookOutcome
 from lamina.tools.read_state import ReadRange, ReadState
 
 from .compacting import (

@@ -19,10 +19,10 @@ from lamina.core.policy import CLASSIC
 from lamina.core.records import Attachment, Boundary, Message, Pin
 from lamina.disk.transcripts.session_list import TAIL_BYTES, read_session_info
 from lamina.fork.host import Restorable
-from lamina.hooks.answers import HookOutcome
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.base import conversation_of, working
 from lamina.testing import MessagesServer
+from lamina.tools.hooks.answers import HookOutcome
 from lamina.tools.read_state import ReadRange, ReadState
 
 from .compacting import LONG, boundaries, kinds, opened, quiet, records, rounds, summaries, summarising, told, until_compacted

@@ -15,7 +15,6 @@ from lamina.core.policy import CLASSIC
 from lamina.core.receipts import Told
 from lamina.core.records import Boundary, Pin
 from lamina.core.view import Item
-from lamina.hooks.answers import HookOutcome
 from lamina.layers.l3_notes import step as notes
 from lamina.layers.l4_compact import step
 from lamina.layers.l4_compact.breaker import EVENT, BreakerLedger
@@ -25,6 +24,7 @@ from lamina.session.base import working
 from lamina.testing import MessagesServer
 from lamina.testing.received_request import Received
 from lamina.testing.script import Status, Step, make_answer
+from lamina.tools.hooks.answers import HookOutcome
 
 from .compacting import (
     LONG,

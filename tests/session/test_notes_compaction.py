@@ -23,7 +23,6 @@ from lamina.core.settings import Settings
 from lamina.disk.transcripts.session_list import read_session_info
 from lamina.fork.background import Background
 from lamina.fork.host import Restorable
-from lamina.hooks.answers import HookOutcome
 from lamina.layers.l3_notes import step as notes
 from lamina.layers.l3_notes.background import state_of
 from lamina.layers.l3_notes.plan import Cursor
@@ -33,6 +32,7 @@ from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.base import conversation_of, working
 from lamina.testing import MessagesServer, Received, Status
 from lamina.testing.script import Step
+from lamina.tools.hooks.answers import HookOutcome
 
 from .noting import (
     LONG,

@@ -8,8 +8,8 @@ import pytest
 from tests.session.plain import Session
 
 from lamina.core.records import Boundary
-from lamina.hooks.answers import HookOutcome
 from lamina.testing import MessagesServer
+from lamina.tools.hooks.answers import HookOutcome
 
 from .compacting import boundaries, opened, quiet, rounds, summaries, summarising, told
 from .hosts import lend

@@ -34,14 +34,8 @@ from ..disk.settings_files import lamina_home, user_home
 from ..fork import loop
 from ..fork.host import Bridge, Host, Source
 from ..fork.tool_runner import AskPermission, CompletedCall, DenialWithWords, PermissionAnswer, ToolRunner, tool_runner_for
-from ..hooks.answers import HookOutcome
-from ..hooks.events import Event as HookEvent
-from ..hooks.run import HookRunner
 from ..layers.l7_agents.tools import agent_tool, send_tool
 from ..layers.l7_agents.types import Catalog, load_agent_types
-from ..permissions.request import AskUser as Question
-from ..permissions.request import Deny, Mode, read_mode
-from ..permissions.rules import PermissionRule, PermissionRules, read_rules
 from ..prompt.instruction_files import Approved
 from ..prompt.system import system_prompt
 from ..providers import OnEvent, Provider
@@ -51,6 +45,12 @@ from ..session.past_search import search_past
 from ..session.reminders import Reminders
 from ..session.session import Session
 from ..tools import compact, past_search
+from ..tools.hooks.answers import HookOutcome
+from ..tools.hooks.events import Event as HookEvent
+from ..tools.hooks.run import HookRunner
+from ..tools.permissions.request import AskUser as Question
+from ..tools.permissions.request import Deny, Mode, read_mode
+from ..tools.permissions.rules import PermissionRule, PermissionRules, read_rules
 from ..tools.registry import builtin_tools
 from ..tools.todo import render_todos
 from ..tools.tool import Tool, ToolOutput, definition

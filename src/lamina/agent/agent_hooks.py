@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.settings import Hooks
 from ..core.settings.collection_kinds import HOOK_TABLE
-from ..hooks.answers import HookOutcome
-from ..hooks.run import HookRunner
 from ..layers.l7_agents.tools import SubagentCall
 from ..layers.l7_agents.types import AgentType
-from ..permissions.request import Mode
 from ..session.session import Session
+from ..tools.hooks.answers import HookOutcome
+from ..tools.hooks.run import HookRunner
+from ..tools.permissions.request import Mode
 
 if TYPE_CHECKING:
     from .agent import Agent

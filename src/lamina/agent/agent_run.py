@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from ..conversation.forks import ForkDriver
     from ..fork.fork import ForkOutcome
     from ..fork.handover import Handover
-    from ..hooks.run import HookRunner
     from ..layers.l7_agents.summary import LastExchange
+    from ..tools.hooks.run import HookRunner
     from .agent import Agent
 
 

@@ -27,9 +27,9 @@ from ..fork import loop
 from ..fork.model_call import GLANCE, ask_until
 from ..fork.tool_runner import AskPermission, CompletedCall, DenialWithWords, PermissionAnswer
 from ..layers.l1_results.step import HandedIn
-from ..permissions.request import AskUser
 from ..providers.stream import StreamState
 from ..session.base import working
+from ..tools.permissions.request import AskUser
 
 if TYPE_CHECKING:
     from .agent import Agent

@@ -26,7 +26,6 @@ from ..disk.settings_files import lamina_home, user_home
 from ..fork.background import LOCAL, Meter
 from ..fork.handover import Handover
 from ..fork.model_call import ask_until
-from ..hooks.run import HookRunner
 from ..layers.l6_dream.gates import check_empty, find_off, find_stop, searchable_places
 from ..layers.l6_dream.own_prompt import own_handover, own_tool_runner
 from ..layers.l6_dream.run import DreamOrder, DreamOutcome, Heard, run_dream
@@ -35,6 +34,7 @@ from ..memory.store.scopes import MemoryLocation, locate_memory, project_root
 from ..prompt.system import system_prompt
 from ..providers import Provider
 from ..session.provider import offline, provider_for
+from ..tools.hooks.run import HookRunner
 from ..tools.registry import builtin_tools
 
 

@@ -71,7 +71,7 @@ def _directory(cwd: Path | None) -> Path:
 
 def _findings(settings: Settings, row: Setting[Any] | None) -> list[Finding]:
     """Return the findings about one setting, about permission rules, and about whole files, which may contain the setting."""
-    from ..permissions.rules import read_rules
+    from ..tools.permissions.rules import read_rules
 
     about = [found for found in settings.findings if row is None or found.key in (row.key, found.source, "LAMINA_HOME")]
     rules = read_rules(settings.permissions).findings if row is None or row.key == "permissions" else ()

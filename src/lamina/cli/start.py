@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from ..agent.agent import Agent
     from ..core.settings import Settings
     from ..memory.memory import Memory
-    from ..permissions.request import Mode
     from ..providers import Provider
+    from ..tools.permissions.request import Mode
     from .signals import StoppableProvider
 
 OFFLINE = "No provider is configured, so the offline stand-in answers. Set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a model."
@@ -68,7 +68,7 @@ class MemorySource(NamedTuple):
 def check_rules(options: ChatOptions) -> None:
     """Report an invalid permission rule as a usage error before anything runs."""
     from ..core.settings import Permissions
-    from ..permissions.rules import read_rules
+    from ..tools.permissions.rules import read_rules
 
     for found in read_rules(Permissions(allow=options.allow, deny=options.deny)).findings:
         raise click.UsageError(found.text)

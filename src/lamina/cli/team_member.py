@@ -25,8 +25,8 @@ from ..disk.home.member_process import process_state
 from ..disk.home.team_files import MemberPlan, MemberState, MemberStatus, Team, see_member, write_member
 from ..layers.l7_agents.team import member_prompt
 from ..layers.l7_agents.types import AGENT, SEND, AgentType
-from ..permissions.request import read_mode
 from ..providers import read_spec
+from ..tools.permissions.request import read_mode
 from .agents import load_types
 from .console import sentence, shorten
 from .signals import StoppableProvider, StopRequest

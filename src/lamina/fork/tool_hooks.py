@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from ..core.blocks import ToolUse, read_block
 from ..disk.files import remove
-from ..hooks.answers import HookOutcome
-from ..hooks.events import Event as HookEvent
-from ..hooks.run import HookRunner
-from ..hooks.tool_responses import ToolOutcome, replaced_content, tool_response
-from ..permissions.request import Allow, AskUser, Deny, Verdict
+from ..tools.hooks.answers import HookOutcome
+from ..tools.hooks.events import Event as HookEvent
+from ..tools.hooks.run import HookRunner
+from ..tools.hooks.tool_responses import ToolOutcome, replaced_content, tool_response
+from ..tools.permissions.request import Allow, AskUser, Deny, Verdict
 from ..tools.tool import ToolOutput
 
 BLOCKED = "A PreToolUse hook blocked this call: {why}"

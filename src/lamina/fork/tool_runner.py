@@ -26,14 +26,14 @@ from ..core.errors import InputError
 from ..core.shown_results import escape_result
 from ..disk.files import remove
 from ..disk.session_files.spills import named_by
-from ..hooks.answers import HookOutcome
-from ..hooks.run import HookRunner
-from ..permissions.decision import judge, may_read
-from ..permissions.readonly.run import ReadOnlyResult, run_readonly
-from ..permissions.request import Allow, AskUser, Deny, Mode, PermissionContext, UnclearCall, Verdict, read_call
-from ..permissions.rules import WRITERS, PermissionRules
 from ..prompt.reminder import later_context
 from ..tools.capture import Capture
+from ..tools.hooks.answers import HookOutcome
+from ..tools.hooks.run import HookRunner
+from ..tools.permissions.decision import judge, may_read
+from ..tools.permissions.readonly.run import ReadOnlyResult, run_readonly
+from ..tools.permissions.request import Allow, AskUser, Deny, Mode, PermissionContext, UnclearCall, Verdict, read_call
+from ..tools.permissions.rules import WRITERS, PermissionRules
 from ..tools.registry import run_call
 from ..tools.tool import Context, Tool, ToolOutput
 from .loop import DENIED

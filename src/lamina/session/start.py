@@ -28,8 +28,8 @@ from ..layers.l6_dream.trigger import recover_dreams
 from ..tools.read_state import ReadRange, ReadState
 
 if TYPE_CHECKING:
-    from ..hooks.answers import HookOutcome
     from ..prompt.instruction_files import Approved
+    from ..tools.hooks.answers import HookOutcome
     from ..tools.tool import Tool
     from .base import SessionBase
     from .memory_binding import MemoryBinding

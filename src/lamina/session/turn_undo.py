@@ -66,8 +66,8 @@ class TurnUndo(SessionStart):
 
     def _lasting(self, gone: Iterable[Item]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the files outside memory that these messages changed, and their commands that may have changed some."""
-        from ..permissions.readonly.paths import within
-        from ..permissions.readonly.plan import ReadOnlyPlan, plan_readonly
+        from ..tools.permissions.readonly.paths import within
+        from ..tools.permissions.readonly.plan import ReadOnlyPlan, plan_readonly
 
         blocks = [block for item in gone for block in item.blocks]
         results = {block.tool_use_id: block for block in blocks if isinstance(block, ToolResult)}

@@ -22,7 +22,7 @@ from lamina.layers.l6_dream.bounds import (
     DreamBounds,
     DreamCopy,
 )
-from lamina.permissions.request import Allow, Deny
+from lamina.tools.permissions.request import Allow, Deny
 from lamina.tools.registry import builtin_tools
 from lamina.tools.tool import Context, FileChange, KeeperVerdict, ToolOutput
 

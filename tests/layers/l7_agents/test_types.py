@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from lamina.hooks.events import plan_hooks
 from lamina.layers.l7_agents.types import (
     MOST_BYTES,
     MOST_KINDS,
@@ -18,6 +17,7 @@ from lamina.layers.l7_agents.types import (
     pick_tools,
     read_agent_type,
 )
+from lamina.tools.hooks.events import plan_hooks
 from lamina.tools.registry import builtin_tools
 
 GOOD = "---\nname: {name}\ndescription: Reads changes.\n{more}---\nYou review changes.\n"

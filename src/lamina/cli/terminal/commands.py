@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
 
 from ...core.errors import LaminaError, UsageError
 from ...core.wording import counted
-from ...permissions.request import Mode, read_mode
 from ...session.base import working
 from ...session.turn_undo import UndoneTurn
 from ...session.window_report import find_spills, report_on
+from ...tools.permissions.request import Mode, read_mode
 from ..amounts import tokens_apart
 from ..console import shorten
 from ..context_report import format_context

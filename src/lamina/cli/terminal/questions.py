@@ -22,8 +22,8 @@ from ...disk.home.approvals import record_approval
 from ...disk.home.trust import trust, trusted, what_it_would_enable
 from ...disk.settings_files import user_home
 from ...fork.tool_runner import DenialWithWords, PermissionAnswer
-from ...permissions.request import AskUser
 from ...prompt.instructions import load_instructions
+from ...tools.permissions.request import AskUser
 from ..signals import StopRequest
 from ..start import find_project, read_approvals
 from .calls import describe_call, preview_call

@@ -24,7 +24,7 @@ from ...core.view import Item
 from ...disk.files import read_head
 from ...disk.user_files import open_regular
 from ...fork.host import Restorable
-from ...hooks.answers import HookOutcome
+from ...tools.hooks.answers import HookOutcome
 from ...tools.read_state import ReadFile
 from .. import pins
 from ..isolate import call_host

@@ -30,8 +30,8 @@ from ...fork.tool_runner import ToolRunner
 from ...memory.recall.library import ScopeName
 from ...memory.store.modes import plan_write
 from ...memory.switches import why_off
-from ...permissions.decision import decide
-from ...permissions.request import Allow, Deny
+from ...tools.permissions.decision import decide
+from ...tools.permissions.request import Allow, Deny
 from ...tools.tool import FileChange, KeeperVerdict
 from .plan import MOST_FAILURES, NEEDED, is_final, stop_reason
 from .review import ExtractionOrder, Reviewed, ReviewFailed, ReviewResult, ReviewSkipped, ReviewSlot, find_skip, run_review

@@ -39,9 +39,9 @@ from ...memory.store.contract import MOST_READ
 from ...memory.store.daily_logs import is_found
 from ...memory.store.index import read_entries
 from ...memory.store.topic import INDEX, PERSONAL, read_topic
-from ...permissions.readonly.paths import within
-from ...permissions.request import Allow, Deny
-from ...permissions.rules import WRITERS
+from ...tools.permissions.readonly.paths import within
+from ...tools.permissions.request import Allow, Deny
+from ...tools.permissions.rules import WRITERS
 from ...tools.tool import FileChange, KeeperVerdict, Tool, ToolOutput, failure, guard
 
 # Matches are for checking a suspicion; more of them would be reading.

@@ -16,7 +16,7 @@ from ...fork.handover import Handover
 from ...fork.tool_runner import ToolRunner, tool_runner_for
 from ...memory.instructions import memory_instructions
 from ...memory.store.scopes import MemoryLocation
-from ...permissions.rules import read_rules
+from ...tools.permissions.rules import read_rules
 from ...tools.registry import builtin_tools
 from ...tools.tool import Tool, definition
 

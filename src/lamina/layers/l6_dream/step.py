@@ -32,8 +32,8 @@ from ...fork.host import MemoryAccess
 from ...fork.tool_runner import ToolRunner
 from ...memory.store.daily_logs import days_to_distil
 from ...memory.store.topic import INDEX
-from ...permissions.decision import decide
-from ...permissions.request import Allow, Deny
+from ...tools.permissions.decision import decide
+from ...tools.permissions.request import Allow, Deny
 from ...tools.read_state import ReadState
 from .bounds import DreamBounds
 from .gates import (

@@ -37,8 +37,8 @@ from ...core.settings import Hooks
 from ...core.settings.collection_kinds import HOOK_TABLE, NO_ENTRIES
 from ...core.settings.kinds import printable
 from ...disk.home.agent_files import list_agent_files, list_agent_places
-from ...hooks.events import Event, plan_hooks
 from ...prompt.safe_read import UnusableFile, read_text
+from ...tools.hooks.events import Event, plan_hooks
 from ...tools.tool import Tool
 
 Source: TypeAlias = Literal["built-in", "user", "project"]

@@ -14,9 +14,9 @@ from ...core.errors import DiskError, install_command
 from ...core.settings import Settings
 from ...disk.files import read
 from ...disk.home.trust import FILE_NAME as TRUST
-from ...permissions.rules import read_rules
 from ...providers import configured
 from ...tools.engines import find_ripgrep
+from ...tools.permissions.rules import read_rules
 from .finding import Finding
 
 # Wording of the settings findings → kind; any other finding is an ignored setting.

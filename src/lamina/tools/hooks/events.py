@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from ..core.settings import Hooks
-from ..core.settings.kinds import printable
+from ...core.settings import Hooks
+from ...core.settings.kinds import printable
 
 Event: TypeAlias = Literal[
     "SessionStart",

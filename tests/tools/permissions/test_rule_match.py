@@ -10,11 +10,11 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.permissions.house import MODES, House, build, call, rules, shown
+from tests.tools.permissions.house import MODES, House, build, call, rules, shown
 
 from lamina.core.blocks import ToolUse
-from lamina.permissions.decision import may_read
-from lamina.permissions.request import Allow, AskUser, Deny, Mode, Verdict, read_mode
+from lamina.tools.permissions.decision import may_read
+from lamina.tools.permissions.request import Allow, AskUser, Deny, Mode, Verdict, read_mode
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lamina.permissions.readonly.tokenizer import (
+from lamina.tools.permissions.readonly.tokenizer import (
     MAX_COMMANDS,
     MAX_LENGTH,
     MAX_WORDS,

@@ -7,13 +7,13 @@ from pathlib import Path, PurePath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.permissions.house import rules
+from tests.tools.permissions.house import rules
 
-from lamina.permissions.patterns import Bases, PathPattern, covers, quoted, read_pattern
-from lamina.permissions.readonly.tokenizer import CommandRefusal, split_command
-from lamina.permissions.request import CallRequest, host_of
-from lamina.permissions.rule_match import allowing, holding
-from lamina.permissions.shell_rules import ShellPattern, allows, holds_back, is_exactly, read_shell
+from lamina.tools.permissions.patterns import Bases, PathPattern, covers, quoted, read_pattern
+from lamina.tools.permissions.readonly.tokenizer import CommandRefusal, split_command
+from lamina.tools.permissions.request import CallRequest, host_of
+from lamina.tools.permissions.rule_match import allowing, holding
+from lamina.tools.permissions.shell_rules import ShellPattern, allows, holds_back, is_exactly, read_shell
 
 BASES: Bases = {
     "cwd": (PurePath("/w/app"),),

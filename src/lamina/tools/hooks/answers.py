@@ -21,9 +21,9 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from ..core.decoding import UNDECODABLE
-from ..core.settings.kinds import printable
-from ..core.wording import counted, plural
+from ...core.decoding import UNDECODABLE
+from ...core.settings.kinds import printable
+from ...core.wording import counted, plural
 from .events import Event, HookCommand
 
 Decision: TypeAlias = Literal["deny", "ask", "allow"]

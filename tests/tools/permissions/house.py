@@ -10,9 +10,9 @@ import msgspec
 
 from lamina.core.blocks import ToolUse, read_block
 from lamina.core.settings import Permissions
-from lamina.permissions.decision import decide
-from lamina.permissions.request import Mode, PermissionContext, Verdict
-from lamina.permissions.rules import PermissionRules, read_rules
+from lamina.tools.permissions.decision import decide
+from lamina.tools.permissions.request import Mode, PermissionContext, Verdict
+from lamina.tools.permissions.rules import PermissionRules, read_rules
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 READING = {"Read", "Grep", "Glob", "Fetcher"}

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from ..core.globs import PathGlob, compile_name, match_path, quote_name, split_path
+from ...core.globs import PathGlob, compile_name, match_path, quote_name, split_path
 
 Base: TypeAlias = Literal["disk", "home", "settings", "cwd"]
 # Each base as spelled and, if different, with links resolved.

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.permissions.readonly.conftest import Tree
+from tests.tools.permissions.readonly.conftest import Tree
 
-from lamina.permissions.readonly.plan import Pipeline, PlannedProgram, ReadOnlyPlan, plan_readonly
-from lamina.permissions.readonly.run import ReadOnlyResult, run_readonly
+from lamina.tools.permissions.readonly.plan import Pipeline, PlannedProgram, ReadOnlyPlan, plan_readonly
+from lamina.tools.permissions.readonly.run import ReadOnlyResult, run_readonly
 
 pytestmark = pytest.mark.spec("G2")
 

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import msgspec
 
-from ..core.blocks import ToolUse
-from ..core.errors import PathRefused
-from ..core.settings import Permissions
-from ..disk.paths.memory_paths import GUARD, check_child, is_internal
+from ...core.blocks import ToolUse
+from ...core.errors import PathRefused
+from ...core.settings import Permissions
+from ...disk.paths.memory_paths import GUARD, check_child, is_internal
 from . import suggestions as suggest
 from .patterns import Base, Bases
 from .readonly.paths import within

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ..core.settings.collection_kinds import LONGEST_NAME
+from ...core.settings.collection_kinds import LONGEST_NAME
 from .patterns import quoted
 from .readonly.tokenizer import CommandPart, CommandRefusal, split_command
 from .rules import READERS, WRITERS

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.permissions.house import MODES, House, build, call, rules, shown
+from tests.tools.permissions.house import MODES, House, build, call, rules, shown
 
 from lamina.core.blocks import ToolUse
-from lamina.permissions.readonly.run import run_readonly
-from lamina.permissions.request import Allow, AskUser, Deny, Mode
-from lamina.permissions.rules import PermissionRules
+from lamina.tools.permissions.readonly.run import run_readonly
+from lamina.tools.permissions.request import Allow, AskUser, Deny, Mode
+from lamina.tools.permissions.rules import PermissionRules
 
 
 @pytest.fixture

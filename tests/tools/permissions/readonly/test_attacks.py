@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.permissions.readonly.conftest import Tree
-from tests.permissions.readonly.test_run import bash, ours
+from tests.tools.permissions.readonly.conftest import Tree
+from tests.tools.permissions.readonly.test_run import bash, ours
 
-from lamina.permissions.readonly.plan import ReadOnlyPlan, plan_readonly
+from lamina.tools.permissions.readonly.plan import ReadOnlyPlan, plan_readonly
 
 pytestmark = pytest.mark.spec("G2")
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.permissions.readonly.conftest import Tree
+from tests.tools.permissions.readonly.conftest import Tree
 
-from lamina.permissions.readonly.commands import COMMANDS
-from lamina.permissions.readonly.plan import ReadOnlyPlan, plan_readonly
-from lamina.permissions.readonly.tokenizer import CommandRefusal
+from lamina.tools.permissions.readonly.commands import COMMANDS
+from lamina.tools.permissions.readonly.plan import ReadOnlyPlan, plan_readonly
+from lamina.tools.permissions.readonly.tokenizer import CommandRefusal
 
 pytestmark = pytest.mark.spec("G2")
 

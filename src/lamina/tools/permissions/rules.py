@@ -12,8 +12,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from ..core.settings import Finding, Permissions
-from ..core.settings.kinds import printable
+from ...core.settings import Finding, Permissions
+from ...core.settings.kinds import printable
 from .patterns import PathPattern, read_pattern
 from .shell_rules import ShellPattern, read_shell
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import assert_never
 
-from ..core.globs import compile_name
+from ...core.globs import compile_name
 from .patterns import Bases, PathPattern, could_cover_below, covers
 from .readonly.plan import ReadOnlyPlan
 from .request import CallRequest

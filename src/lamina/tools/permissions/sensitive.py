@@ -10,7 +10,7 @@ import os
 from itertools import islice
 from pathlib import Path, PurePath
 
-from ..disk.paths.file_names import fold
+from ...disk.paths.file_names import fold
 
 # Version control runs hooks and filters from its directory. Editors and other agents run tasks and servers. Build tools load
 # plugins. A home's .config and .local hold programs that start with a session.

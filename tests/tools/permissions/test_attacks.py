@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.permissions.house import House, build, call, rules
+from tests.tools.permissions.house import House, build, call, rules
 
-from lamina.permissions.request import Allow, AskUser, Deny, Verdict
-from lamina.permissions.shell_rules import ShellPattern, holds_back, read_shell
+from lamina.tools.permissions.request import Allow, AskUser, Deny, Verdict
+from lamina.tools.permissions.shell_rules import ShellPattern, holds_back, read_shell
 
 
 @pytest.fixture

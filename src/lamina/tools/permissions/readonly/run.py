@@ -21,7 +21,7 @@ from typing import IO, Literal, TypeAlias
 
 import msgspec
 
-from ...disk.process_group import signal_group
+from ....disk.process_group import signal_group
 from .plan import Pipeline, PlannedProgram, ReadOnlyPlan
 
 TIMEOUT = 10.0

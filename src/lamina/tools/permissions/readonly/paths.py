@@ -22,7 +22,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ...core.globs import compile_name, quote_name
+from ....core.globs import compile_name, quote_name
 from .tokenizer import NotReadOnly, ShellWord
 
 _KERNEL = (["proc"], ["sys"], ["dev"])

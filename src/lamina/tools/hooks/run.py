@@ -21,8 +21,8 @@ from typing import IO, Any
 import msgspec
 from msgspec.structs import replace
 
-from ..core.settings import Hooks
-from ..disk.process_group import signal_group
+from ...core.settings import Hooks
+from ...disk.process_group import signal_group
 from .answers import HookOutcome, HookRun, fold_outcome
 from .events import Event, HookCommand, plan_hooks
 

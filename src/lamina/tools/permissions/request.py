@@ -17,9 +17,9 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from ..core.blocks import ToolUse
-from ..core.errors import PathRefused
-from ..disk.paths.user_paths import resolve
+from ...core.blocks import ToolUse
+from ...core.errors import PathRefused
+from ...disk.paths.user_paths import resolve
 from .readonly.plan import ReadOnlyPlan, plan_readonly
 from .readonly.tokenizer import CommandRefusal
 from .rules import READERS, WRITERS

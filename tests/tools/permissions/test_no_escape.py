@@ -21,8 +21,8 @@ from lamina.core.settings import Permissions
 from lamina.disk.user_files import replace
 from lamina.fork.tool_runner import CompletedCall, PermissionAnswer, ToolRunner
 from lamina.memory.memory import Memory
-from lamina.permissions.request import AskUser, Mode, PermissionContext
-from lamina.permissions.rules import read_rules
+from lamina.tools.permissions.request import AskUser, Mode, PermissionContext
+from lamina.tools.permissions.rules import read_rules
 from lamina.tools.registry import builtin_tools
 from lamina.tools.tool import Context
 
