@@ -23,7 +23,7 @@ from collections import Counter
 from datetime import date
 from pathlib import Path
 
-from lamina.core.dates import relative_dates
+from lamina.language.dates import relative_dates
 from lamina.layers.l6_dream.tidy import MemoryPage, tidy_pages
 from lamina.memory.guard.contradictions import find_contradictions
 from lamina.memory.store.topic import read_topic

@@ -49,7 +49,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lamina.agent.agent import Agent
-from lamina.core.language import WHY
+from lamina.language.detection import WHY
 from lamina.memory.memory import Memory
 from lamina.providers.offline import DEFAULT_TABLE
 from lamina.session.provider import offline

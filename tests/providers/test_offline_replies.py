@@ -7,7 +7,7 @@ import re
 import pytest
 
 from lamina.core.excluded_kinds import no_memory
-from lamina.core.language import HOW, ON, WHY
+from lamina.language.detection import HOW, ON, WHY
 from lamina.layers.l5_extract.phrases import DID
 from lamina.providers.offline.chat import answer
 from lamina.providers.offline.memory_note import Note, noted

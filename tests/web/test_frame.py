@@ -23,7 +23,7 @@ import pytest
 from starlette.requests import Request
 
 from lamina.core.errors import InputError
-from lamina.core.wording import short_count
+from lamina.language.wording import short_count
 from lamina.web.changes import Conflict, Done, Undo, change_route
 from lamina.web.html import Html, bdi, join, tag
 from lamina.web.markdown import markdown

@@ -26,10 +26,10 @@ from ..core.errors import Aborted, DiskError, LaminaError
 from ..core.records import Attachment, Event, Record, new_id
 from ..core.reply import Reply
 from ..core.usage import Usage
-from ..core.wording import counted
 from ..disk.temp_files import Durability
 from ..fork.loop import Ended, ending
 from ..fork.tool_runner import AskPermission
+from ..language.wording import counted
 from ..layers.l1_results.plan import ArrivedResult, ResultBudget, budget_for, weigh
 from ..layers.l1_results.source import tape_of
 from ..layers.l1_results.spilling import PreviewRoom, most_that_fits, spill

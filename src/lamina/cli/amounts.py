@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core.settings import Billing
 from ..core.usage import Usage
-from ..core.wording import counted
+from ..language.wording import counted
 from ..providers.amounts import Amount, units_of
 
 # A head of a column, for both ways to pay.

@@ -16,8 +16,8 @@ import msgspec
 from ..core.settings import SETTINGS, Finding, Resolved, Setting, Settings, find
 from ..core.settings.kinds import printable
 from ..core.settings.reference import TITLES, reference, title_of
-from ..core.wording import counted
 from ..disk.settings_files import load_settings, settings_paths
+from ..language.wording import counted
 from . import completion
 from .console import LEAST, color, fit, folded, notice, shorten, terminal_width, wrapped
 from .options import did_you_mean

@@ -17,7 +17,7 @@ from rich.cells import cell_len
 from ..core.explanation import MEMORY, NOTHING, Changed, Explained, Piece, difference, explain_each
 from ..core.records import Record
 from ..core.settings import Settings
-from ..core.wording import counted
+from ..language.wording import counted
 from ..session.request_blocks import tokens_of, unrecorded_in
 from ..session.window_report import WindowReport, list_kinds
 from ..session.window_series import window_series

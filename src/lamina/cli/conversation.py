@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.wording import counted, plural
+from ..language.wording import counted, plural
 from .console import local_minute, print_result, printable, sentence
 
 if TYPE_CHECKING:

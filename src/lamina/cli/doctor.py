@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.wording import counted
+from ..language.wording import counted
 from . import options
 from .console import ProgressLine, color, document, printable, sentence, terminal_width, wrapped
 

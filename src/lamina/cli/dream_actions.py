@@ -15,9 +15,9 @@ from time import monotonic, sleep
 import click
 
 from ..core.errors import DiskError
-from ..core.wording import counted
 from ..disk.locks.dream_lock import DreamLock
 from ..disk.trees.rootdir import RootDir
+from ..language.wording import counted
 from ..layers.l6_dream.record import DreamRecord, read_record, read_records, request_kill
 from ..layers.l6_dream.run import DreamOutcome
 from ..layers.l6_dream.undo import recover_memory

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..core.wording import counted
+from ..language.wording import counted
 from . import options
 from .console import capped, print_result, printable, waiting
 

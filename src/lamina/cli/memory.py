@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..core.errors import InputError, LaminaError
-from ..core.wording import plural
+from ..language.wording import plural
 from . import completion, options
 from .console import minute, notice, print_result, print_table, printable, sentence, shorten, utc_time, waiting
 from .options import (
@@ -184,7 +184,7 @@ def edit_command(memory: Memory, name: str) -> Reported:
 
 def _hint_at_labels(before: Topic, after: Topic) -> None:
     """Point out a name and a description with a word that the edit took out of the text."""
-    from ..core.terms import terms
+    from ..language.terms import terms
 
     gone = set(terms(before.body)) - set(terms(after.body))
     labels = {"name": after.name, "description": after.description}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.wording import counted
+from ..language.wording import counted
 from . import options
 from .console import notice, print_result, waiting
 

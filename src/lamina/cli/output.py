@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from ..core.session_stats import SideCost
 from ..core.usage import Usage
-from ..core.wording import counted
+from ..language.wording import counted
 from ..providers.models import cost
 from .console import document, printable
 from .signals import SIGHUP, SIGPIPE, StopRequest

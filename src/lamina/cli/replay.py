@@ -175,7 +175,7 @@ def _why_none(named: Sequence[Path], files: Sequence[Path], report: ReplayReport
 
 
 def _print_figures(report: ReplayReport, billing: Billing) -> None:
-    from ..core.wording import counted
+    from ..language.wording import counted
     from ..replay.table import cells, columns, headlines, remarks
 
     for line in headlines(report, billing):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from ..core.wording import counted
+from ..language.wording import counted
 from . import completion, options
 from .console import (
     capped,

@@ -16,8 +16,8 @@ from ..core.errors import DiskError, InputError
 from ..core.session_stats import AGENT_PURPOSES
 from ..core.settings import Billing, Settings
 from ..core.usage import Usage
-from ..core.wording import counted, short_count
 from ..disk.home.ledger import day_of, list_ledger_days, read_ledger_day
+from ..language.wording import counted, short_count
 from ..providers.amounts import Amount
 from ..providers.models import FREE
 from ..sources import sessions as sources

@@ -19,10 +19,10 @@ from msgspec.structs import replace
 
 from ..core.blocks import Wire
 from ..core.errors import Aborted, InputError, LaminaError, SettingError
-from ..core.wording import counted
 from ..disk.home.mailbox import MailboxAddress
 from ..disk.home.member_process import process_state
 from ..disk.home.team_files import MemberPlan, MemberState, MemberStatus, Team, see_member, write_member
+from ..language.wording import counted
 from ..layers.l7_agents.team import member_prompt
 from ..layers.l7_agents.types import AGENT, SEND, AgentType
 from ..providers import read_spec

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..core.wording import counted
 from ..disk.home.mailbox import MailboxAddress
 from ..disk.home.team_files import MemberPlan, Team, read_unread, see_member
+from ..language.wording import counted
 from .agents import since_text
 from .console import notice, print_result, print_table, shorten
 

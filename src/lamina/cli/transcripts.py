@@ -15,11 +15,11 @@ from pathlib import Path
 
 from ..core.errors import DiskError, InputError, NoSuchSession
 from ..core.records import Attachment, Message, Record
-from ..core.wording import counted
 from ..disk.home.loading import settings_in_force
 from ..disk.paths.project import slug
 from ..disk.transcripts.jsonl import Health
 from ..disk.transcripts.search import MIN_BEGINNING, find_transcript
+from ..language.wording import counted
 from ..sources import sessions as sources
 from ..sources.places import NAMES
 from ..sources.sessions import SourceSession, fold_subagents, format_of, homes_of

@@ -12,7 +12,7 @@ from ..core.blocks import Block
 from ..core.blocks import text as text_block
 from ..core.errors import InputError
 from ..core.records import Pin
-from ..core.wording import counted, plural
+from ..language.wording import counted, plural
 from .state import Conversation
 from .window.estimate import estimate
 from .window.features import measure_all

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..core.errors import UsageError
 from ..core.records import Boundary, Message, Revoke, Rewind
-from ..core.wording import counted
 from ..disk.transcripts.store import load_whole
+from ..language.wording import counted
 from .price import last_item
 from .state import Conversation
 

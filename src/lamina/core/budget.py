@@ -13,9 +13,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from ..language.wording import plural
 from .settings import Billing, Settings
 from .usage import Usage
-from .wording import plural
 
 # A token read from the cache costs a tenth of an uncached one, and forks read far more than they send.
 READS_PER_TOKEN = 10

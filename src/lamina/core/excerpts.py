@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .terms import highlights
+from ..language.terms import highlights
 
 # Characters in front of the first matching word of a long text.
 LEAD_CHARS = 20

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from .connectives import marked_reason
+from ..language.connectives import marked_reason
 
 _URL = re.compile(r"https?://\S+", re.IGNORECASE)
 _CODE = re.compile(

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
+from ..language.wording import counted
 from .blocks import DIGEST_BYTES, Block, ToolResult, ToolUse, Wire, canonical, read_block
 from .copies import copy_with_containers
 from .errors import InputError
@@ -22,7 +23,6 @@ from .log import Log
 from .records import Attachment, Boundary, Break, Clear, Event, Message, Record, Span, Spill
 from .usage import Usage
 from .view import Item
-from .wording import counted
 
 Cached: TypeAlias = Literal["read", "partly", "new", "unknown"]
 Size: TypeAlias = Callable[[Block], int]

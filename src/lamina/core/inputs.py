@@ -9,9 +9,9 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
+from ..language.wording import plural
 from .blocks import Wire, scrub, text, unmarked
 from .errors import InputError
-from .wording import plural
 
 # Keys that the session fills in and keeps track of; an option with one of these names would override them.
 RESERVED = frozenset({"model", "max_tokens", "messages", "system", "tools"})

@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from ..language.wording import counted
 from .errors import InputError
-from .wording import counted
 
 Fate: TypeAlias = Literal["kept", "summarised", "left_out", "spilled", "cleared", "snipped", "folded"]
 

@@ -22,10 +22,10 @@ from __future__ import annotations
 
 import msgspec
 
+from ..language.wording import plural
 from .blocks import ToolResult, ToolUse
 from .copies import copy_with_containers
 from .records import Attachment, Boundary, Grown, Hung, Message, Placed
-from .wording import plural
 
 # Bookkeeping records of other programs (progress, hooks) are looked up only by records shortly after them. The limit keeps a log
 # with millions of them in constant memory.

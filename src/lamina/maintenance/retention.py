@@ -22,7 +22,6 @@ from typing import NamedTuple
 import msgspec
 
 from ..core.errors import DiskError, InputError
-from ..core.wording import counted
 from ..disk.append import Appender
 from ..disk.files import read, remove, update
 from ..disk.home.ledger import day_of, ledger_file
@@ -31,6 +30,7 @@ from ..disk.locks.lock_file import LifeLock
 from ..disk.transcripts.search import project_directories
 from ..disk.transcripts.store import lock_path
 from ..disk.trees.rewrite import remove_tree
+from ..language.wording import counted
 from .kept_files import MEMORY, SessionFiles, regular_files, session_files, windows
 
 JOURNAL = "removed-sessions.jsonl"

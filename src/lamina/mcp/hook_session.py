@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..core.fence import escape, fence
 from ..core.prompt_files import prompt_sections
-from ..core.wording import counted
+from ..language.wording import counted
 from ..memory.store.scopes import INBOX
 from ..memory.store.topic import INDEX
 from .hook_input import HookInput

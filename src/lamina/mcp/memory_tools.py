@@ -13,7 +13,7 @@ from typing import Any
 from ..core.blocks import Wire
 from ..core.errors import InputError
 from ..core.fence import escape, fence
-from ..core.wording import counted
+from ..language.wording import counted
 from ..memory.memory import Memory
 from ..memory.recall.library import ScopeName
 from ..memory.recall.render import age_text, cut_text, readable_text

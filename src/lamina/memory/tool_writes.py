@@ -19,8 +19,8 @@ import msgspec
 from ..core.errors import DiskError, InputError, LaminaError
 from ..core.invisible import has_invisible
 from ..core.memory_requests import asks_to_forget, to_forget
-from ..core.wording import counted
 from ..disk.paths.file_names import fold
+from ..language.wording import counted
 from .guard.judgement import WantedMemory, backs, find_origin, judge, mentions
 from .guard.sources import Sources
 from .guard.support import SHARE, content, negated, shared, weight

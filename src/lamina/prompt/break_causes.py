@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ..core.usage import Usage
-from ..core.wording import counted, plural
+from ..language.wording import counted, plural
 
 # A shortfall below either limit is rounding or a block border, not a break.
 SHARE = 0.05

@@ -15,7 +15,7 @@ import msgspec
 
 from ..core.markup import Child, Html, bdi, join, tag
 from ..core.settings import Billing
-from ..core.wording import counted
+from ..language.wording import counted
 from .chart import ChartLine, ChartPoint, ChartWords, chart
 from .figures import ReplayedSession, RequestPoint
 from .report import ReplayReport

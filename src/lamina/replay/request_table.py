@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from ..core.settings import Billing
-from ..core.wording import counted
+from ..language.wording import counted
 from .figures import UNEXPLAINED, ReplayedSession, RequestPoint
 from .report import ReplayReport
 from .table import named_rows, short

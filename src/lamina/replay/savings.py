@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..core.settings import Billing
-from ..core.wording import counted
+from ..language.wording import counted
 from .figures import ReplayedSession, ReplayFigures
 from .variants import RECORDED
 

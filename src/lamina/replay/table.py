@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..core.settings import Billing
-from ..core.wording import counted
+from ..language.wording import counted
 from ..providers.amounts import units_of
 from .figures import ReplayFigures
 from .report import ReplayReport

@@ -25,9 +25,9 @@ from ..core.policy import Policy
 from ..core.reach import OWN_NAMES, tool_names
 from ..core.reply import Reply
 from ..core.settings import Settings
-from ..core.wording import counted
 from ..disk.settings_files import checked_home, lamina_home
 from ..fork.host import Host
+from ..language.wording import counted
 from ..layers.l2_micro import step as micro
 from ..layers.recall.state import SELECT
 from ..providers import Provider

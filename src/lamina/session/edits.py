@@ -22,8 +22,8 @@ from ..core.inputs import check_type
 from ..core.log import Log
 from ..core.records import Boundary, Clear, Pin, Span, Spill, new_id
 from ..core.view import Item
-from ..core.wording import counted
 from ..disk.transcripts.store import load_whole
+from ..language.wording import counted
 
 if TYPE_CHECKING:  # layer 4 is imported on first use
     from pathlib import Path

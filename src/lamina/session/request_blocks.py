@@ -23,7 +23,7 @@ from ..core.message_list import SERVER_CALL, SERVER_RESULT
 from ..core.records import Message, Record
 from ..core.settings import Settings
 from ..core.usage import Usage
-from ..core.wording import counted
+from ..language.wording import counted
 from ..providers.amounts import unit_parts
 from ..sources.places import Origin
 from ..sources.scan import is_injected

@@ -25,8 +25,8 @@ from ..core.errors import InputError
 from ..core.message_list import MISSING_RESULT
 from ..core.records import Attachment, Message
 from ..core.reply import Reply, plain
-from ..core.wording import counted, plural
 from ..disk.transcripts.store import load_whole
+from ..language.wording import counted, plural
 from ..layers.l1_results import step as results
 from ..layers.l1_results.step import HandedIn
 from . import system_messages

@@ -20,7 +20,7 @@ import msgspec
 from ..core.records import Boundary, Break, Clear, Event, Record, Revoke, Rewind, Span, Spill
 from ..core.session_stats import BYTES_PER_TOKEN, DECIDED, SideCost, written_again
 from ..core.usage import Usage
-from ..core.wording import counted
+from ..language.wording import counted
 from ..prompt.break_causes import TTL_SECONDS
 from ..providers.amounts import units_of
 from ..providers.models import UNITS_READ, UNITS_WRITE, UNITS_WRITE_1H, cost_parts

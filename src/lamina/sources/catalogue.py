@@ -19,9 +19,9 @@ from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from ..core.errors import DiskError
-from ..core.terms import unstemmed
 from ..disk.database import DAMAGE, open_database, remove_database
 from ..disk.transcripts.jsonl import MAX_LINE, Health, decode_object, whole_objects
+from ..language.terms import unstemmed
 from . import claude_code, codex, pi
 from .memories import scan_memory
 from .places import Origin, SourceFile, note_unread, open_plain

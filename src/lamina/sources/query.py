@@ -20,9 +20,9 @@ import msgspec
 
 from ..core.inputs import check_type
 from ..core.settings import Settings
-from ..core.terms import stem, terms, unstemmed
 from ..disk.home.loading import settings_in_force
 from ..disk.settings_files import lamina_home
+from ..language.terms import stem, terms, unstemmed
 from ..memory.store.secrets import redact
 from .catalogue import Catalogue, Tell, day_words, with_catalogue
 from .exact import ExactMatch, around, search_exact

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ..core.blocks import Wire
 from ..core.cache import BREAK_HEADER, FORK_HEADER, Piece, Prompt
-from ..core.wording import counted
+from ..language.wording import counted
 from .received_request import Announced, Received
 
 # Characters shown of a block, enough to recognise it.

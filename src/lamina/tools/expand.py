@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from ..core.blocks import Wire
 from ..core.errors import LaminaError
 from ..core.prompt_files import prompt_text
-from ..core.wording import counted
+from ..language.wording import counted
 from .tool import Builtin, Context, ToolOutput, failure
 
 NOT_HERE = "Nothing to expand: nothing has been removed from this conversation."

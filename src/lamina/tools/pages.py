@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from threading import Event
 from typing import NamedTuple
 
-from ..core.wording import counted
+from ..language.wording import counted
 
 # A source line is under 200 characters; longer lines are data, whose beginning shows the kind.
 LINE_CHARACTERS = 2_000

@@ -20,11 +20,11 @@ from typing import assert_never
 
 from ..core.blocks import DIGEST_BYTES, Wire
 from ..core.prompt_files import prompt_text
-from ..core.wording import counted
 from ..disk.faults import reporting
 from ..disk.files import read_head
 from ..disk.paths.user_paths import missing, resolve
 from ..disk.user_files import open_regular
+from ..language.wording import counted
 from .file_kinds import HEAD_BYTES, BinaryKind, ImageKind, TextKind, detect_kind
 from .pages import LINE_CHARACTERS, FoldedLines, TextPage, as_utf8, chunks, read_page
 from .read_state import MAX_DIGESTED, ReadRange, digest

@@ -14,9 +14,9 @@ from pathlib import Path
 from ..core.blocks import Wire
 from ..core.prompt_files import prompt_text
 from ..core.shown_results import unescape_lines
-from ..core.wording import counted
 from ..disk.paths.user_paths import resolve
 from ..disk.user_files import FileContent, read_whole, replace
+from ..language.wording import counted
 from .file_kinds import HEAD_BYTES, TextForm, TextKind, decode, detect_kind, encode, split_lines, with_line_ends
 from .read_state import MAX_DIGESTED, ReadRange, digest
 from .tool import Builtin, Context, FileChange, ToolOutput, failure, offer_to_keeper

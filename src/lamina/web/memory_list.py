@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 
-from ..core.terms import normal
+from ..language.terms import normal
 from ..memory.recall.library import Recalled
 from ..memory.store.contract import MemoryVersion
 from ..memory.store.evidence import Freshness

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from ..core.usage import Usage
-from ..core.wording import short_count
+from ..language.wording import short_count
 from ..providers.amounts import Amount
 from .html import Html, tag
 from .words import Words

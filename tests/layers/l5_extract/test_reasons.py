@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lamina.core.connectives import marked_reason
+from lamina.language.connectives import marked_reason
 from lamina.layers.l5_extract.offline import UserText, plan_memories
 from lamina.layers.l5_extract.plan import ExtractDirective
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lamina.core.terms import stem
+from lamina.language.terms import stem
 from lamina.memory.recall.rank import Corpus, SearchDocument, query_terms
 from lamina.memory.recall.variants import with_variants
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.clocks import FAR_TOO_LONG
 
-from lamina.core import language
 from lamina.core.errors import InputError
+from lamina.language import detection as language
 from lamina.memory.store.draft import Draft, clean_draft
 from lamina.memory.store.secrets import SECRET_FORMS, redact, says_nothing_else
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...core.wording import counted
+from ...language.wording import counted
 from .screen import Style
 
 # Lines of a change shown on each side.

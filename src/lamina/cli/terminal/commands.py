@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
 
 from ...core.errors import LaminaError, UsageError
-from ...core.wording import counted
+from ...language.wording import counted
 from ...session.base import working
 from ...session.turn_undo import UndoneTurn
 from ...session.window_report import find_spills, report_on

@@ -10,7 +10,7 @@ from ...conversation.compaction.commit import Compacted
 from ...conversation.state import Conversation
 from ...core.errors import Aborted
 from ...core.records import Boundary, Span
-from ...core.wording import counted, plural
+from ...language.wording import counted, plural
 from ...layers.l4_compact.step import CompactionPreview
 from ..console import fit
 from .calls import shorten_path

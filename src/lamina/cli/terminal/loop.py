@@ -16,7 +16,7 @@ from ...agent.agent import Agent, TurnResult
 from ...conversation.isolate import take_job_results
 from ...core.errors import Aborted, LaminaError
 from ...core.view import Item
-from ...core.wording import counted
+from ...language.wording import counted
 from ...session.base import conversation_of, working
 from ...session.provider import open_chosen_provider
 from ..options import find_home

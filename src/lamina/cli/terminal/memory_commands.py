@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...core.records import Event, Record
-from ...core.wording import counted
+from ...language.wording import counted
 from ...session.base import working
 from .texts import translate_line
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Literal, TypeAlias
 
-from ...core.language import language_of
+from ...language.detection import language_of
 from .line_templates import LINES
 from .setting_templates import SETTING_LINES
 

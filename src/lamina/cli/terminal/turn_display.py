@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from ...conversation.window.thresholds import WindowState
 from ...core.settings import Billing
 from ...core.usage import Usage
-from ...core.wording import counted, short_count
+from ...language.wording import counted, short_count
 from ...layers.l7_agents.report import AgentState
 from ...layers.l7_agents.summary import PURPOSE as SUMMARIES
 from ..amounts import token_counts

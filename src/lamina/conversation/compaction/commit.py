@@ -23,7 +23,7 @@ from ...core.receipts import Receipt, Told, open_receipt, write_receipt
 from ...core.records import Attachment, Boundary, Checkpoint, Message, Preserved, Record, Span
 from ...core.usage import Usage
 from ...core.view import Item
-from ...core.wording import plural
+from ...language.wording import plural
 from ..price import remember_summary
 from ..repeated_lines import repeat_after_compaction
 from ..state import Conversation, seconds_between

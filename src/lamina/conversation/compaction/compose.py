@@ -20,8 +20,8 @@ import msgspec
 from ...core.blocks import Text, ToolUse
 from ...core.prompt_files import prompt_sections
 from ...core.view import Item
-from ...core.wording import counted, plural
 from ...disk.session_files.spills import named_by
+from ...language.wording import counted, plural
 from .user_messages import Tokens, Users, rendered, select
 
 # Argument names that hold a path.

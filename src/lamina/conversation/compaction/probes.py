@@ -21,7 +21,7 @@ import msgspec
 
 from ...core.blocks import Block, Text, ToolResult, ToolUse, canonical
 from ...core.view import Item
-from ...core.wording import counted, plural
+from ...language.wording import counted, plural
 from ..state import Conversation
 from .cuts import is_said
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ...core.blocks import Block, Document, Image, Text
 from ...core.view import Item
-from ...core.wording import counted
+from ...language.wording import counted
 from .cuts import is_said
 
 TAG = "user-message"

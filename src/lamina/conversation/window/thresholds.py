@@ -17,7 +17,7 @@ import msgspec
 
 from ...core.errors import InputError
 from ...core.policy import WindowPolicy
-from ...core.wording import counted
+from ...language.wording import counted
 
 # The smallest window for which the order of the thresholds is guaranteed. Offsets shrink with the window: 1,000 tokens leave 12
 # between blocking and the end; in smaller windows the thresholds would coincide.

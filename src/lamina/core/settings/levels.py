@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from ...language.wording import counted
 from ..flags import Flags, Mistyped, ask
-from ..wording import counted
 from .collection_kinds import CHILD_ENVIRONMENT, Permissions, frozen_map
 from .kinds import DIRECTORY, SWITCH, ReadValue, printable, truth, whole
 from .table import BASH_LENGTH, BY_KEY, BY_NAME, OURS, OWN_PREFIX, SETTINGS, VARIABLES, Resolved, Setting, Source, Table, defaults

@@ -17,7 +17,7 @@ import msgspec
 
 from ...core.blocks import scrub
 from ...core.decoding import UNDECODABLE
-from ...core.wording import counted, plural
+from ...language.wording import counted, plural
 from ..faults import reporting
 
 CHUNK = 1 << 20

@@ -27,7 +27,7 @@ from ...core.errors import DiskError, InputError, LockHeld, NewerVersion, UsageE
 from ...core.log import Log, moved_by, seeded
 from ...core.record_lines import EMPTY, FORMAT, Envelope, read_record, write_record
 from ...core.records import Attachment, Boundary, Checkpoint, Forked, Message, Newer, Record
-from ...core.wording import counted, plural
+from ...language.wording import counted, plural
 from ..append import Appender
 from ..crash_points import point
 from ..faults import reporting

@@ -24,9 +24,9 @@ from ...core.blocks import ToolUse, text
 from ...core.effects import drive
 from ...core.errors import Aborted
 from ...core.records import Boundary
-from ...core.wording import counted
 from ...fork.background import JobResult
 from ...fork.handover import PrefixChanged
+from ...language.wording import counted
 from ...providers.models import known
 from .plan import Cursor, FailedUpdates, due, lowered, still_failed
 from .sections import Size

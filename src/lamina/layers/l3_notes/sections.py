@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple, TypeAlias
 
-from ...core.wording import plural
+from ...language.wording import plural
 
 Size: TypeAlias = Callable[[str], int]  # tokens of a text
 

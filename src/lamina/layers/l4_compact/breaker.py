@@ -18,7 +18,7 @@ import msgspec
 from ...conversation.compaction.cuts import is_said
 from ...core.policy import CompactPolicy
 from ...core.view import Item
-from ...core.wording import counted
+from ...language.wording import counted
 
 # The name of the event that stores the state.
 EVENT = "autocompact"

@@ -24,7 +24,7 @@ from ...core.fence import escape
 from ...core.receipts import Fate, Told, write_receipt
 from ...core.records import Span
 from ...core.view import Item
-from ...core.wording import counted
+from ...language.wording import counted
 
 # Characters of an id that are shown and can be used to name it.
 SHORT = 8

@@ -24,8 +24,8 @@ from ...core.message_list import Flat
 from ...core.prompt_files import prompt_sections
 from ...core.reply import Reply
 from ...core.view import Item
-from ...core.wording import counted
 from ...fork.handover import Handover, altered
+from ...language.wording import counted
 from .plan import SummaryPlan
 from .summary_tags import find_summary
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ...core.terms import terms
+from ...language.terms import terms
 from ...memory.guard.judgement import AcceptedMemory, RefusedMemory, WantedMemory, judge, repeats_known
 from ...memory.guard.sources import Sources, words
 from ...memory.store.topic import Topic, read_topic

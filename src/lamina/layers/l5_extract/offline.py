@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 from ...core.blocks import Wire
 from ...core.claude_home import new_memory_file
-from ...core.dates import COMPUTED
 from ...core.fence import escape
-from ...core.language import labels_for
 from ...core.memory_requests import asks_to_remember, to_remember
 from ...core.settings.kinds import printable
-from ...core.terms import terms
 from ...fork.offline_run import run_so_far, texts_of, tool_call
+from ...language.dates import COMPUTED
+from ...language.detection import labels_for
+from ...language.terms import terms
 from ...providers.offline.back_references import says_nothing
 from ...providers.offline.memory_note import Note, items, named, no_memory, note_of, noted, with_dates
 from ...providers.offline.remember_command import alike, text_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ...core.terms import terms
+from ...language.terms import terms
 from ...providers.offline.judge.cues import any_of
 
 _LEAD = r"^(?:(?:no|yes|ok(?:ay)?|and|but|also|so|hey|well|please|hmm|great|perfect|thanks)[,.! ]+)*"

@@ -15,10 +15,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from ...core.dates import relative_dates
 from ...core.fence import escape, fence
 from ...core.prompt_files import prompt_sections
 from ...core.settings.kinds import printable
+from ...language.dates import relative_dates
 from ...memory.recall.selection import manifest_line
 from ...memory.store.contract import MOST_READ
 from ...memory.store.daily_logs import LOGS, DailyLog, list_logs

@@ -23,8 +23,8 @@ from typing import Literal, NamedTuple, TypeAlias
 from ...core.errors import DiskError
 from ...core.settings.collection_kinds import Mode
 from ...core.settings.resolution import Settings
-from ...core.wording import counted
 from ...disk.trees.rootdir import RootDir
+from ...language.wording import counted
 from ...memory.store.modes import plan_write
 from ...memory.switches import why_off
 

@@ -22,10 +22,10 @@ from msgspec.structs import replace
 from ...core.blocks import Wire
 from ...core.claude_home import new_memory_file
 from ...core.excluded_kinds import no_memory
-from ...core.language import ON, WHY
-from ...core.terms import terms
-from ...core.wording import counted
 from ...fork.offline_run import run_so_far, tool_call
+from ...language.detection import ON, WHY
+from ...language.terms import terms
+from ...language.wording import counted
 from ...memory.guard.facts import facts_of, is_said
 from ...memory.store.daily_logs import log_day
 from ...memory.store.topic import INDEX, Topic, read_topic, write_topic

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from ...core.wording import counted
+from ...language.wording import counted
 from ...memory.guard.facts import FactIndex, dropped, exact_words, facts_of, is_emptied, is_said
 from ...memory.store.contract import ChangeAuthor
 from ...memory.store.journal import JournalLine, digest_of

@@ -23,13 +23,13 @@ from ...core.blocks import ToolUse, Wire
 from ...core.budget import limits_of
 from ...core.errors import DiskError
 from ...core.reach import tool_names
-from ...core.wording import plural
 from ...disk.locks.dream_lock import DreamLock
 from ...disk.trees.rootdir import RootDir
 from ...fork.background import LOCAL, AskSide, JobResult, Meter
 from ...fork.handover import altered
 from ...fork.host import MemoryAccess
 from ...fork.tool_runner import ToolRunner
+from ...language.wording import plural
 from ...memory.store.daily_logs import days_to_distil
 from ...memory.store.topic import INDEX
 from ...tools.permissions.decision import decide

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from ...core.dates import Phrase, dated, relative_dates
+from ...language.dates import Phrase, dated, relative_dates
 from ...memory.guard.facts import WORDED_ANEW, Facts, exact_words, facts_of, folded_words, is_mostly_in, is_said, negates
 from ...memory.store.index import read_entries
 from ...memory.store.lint import find_near_pairs, plan_index

@@ -28,8 +28,8 @@ import msgspec
 
 from ...core.errors import DiskError, InputError, UndoOrder
 from ...core.settings.resolution import Settings
-from ...core.wording import counted, plural
 from ...disk.locks.dream_lock import DreamLock, HeldDreamLock, NotWon
+from ...language.wording import counted, plural
 from ...memory.memory import Memory
 from ...memory.store.contract import MOST_READ, ChangeReason
 from ...memory.store.decided import Decision, keep_decision

@@ -14,8 +14,8 @@ from ...core.blocks import Wire
 from ...core.fence import Fenced, escape, fence, reminder
 from ...core.prompt_files import prompt_text
 from ...core.usage import Usage
-from ...core.wording import counted
 from ...fork.host import Restorable
+from ...language.wording import counted
 from .tools import list_types
 from .types import Catalog
 

@@ -13,8 +13,8 @@ from ...conversation.isolate import isolate
 from ...conversation.state import Conversation
 from ...core.blocks import text
 from ...core.records import Attachment, Event, new_id
-from ...core.wording import counted, plural
 from ...disk.home.mailbox import Mailbox
+from ...language.wording import counted, plural
 from .messages import KIND, ArrivedMessage, read_message, render_messages
 
 EVENT = "mail"

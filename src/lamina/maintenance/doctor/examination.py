@@ -14,10 +14,10 @@ import msgspec
 
 from ...core.errors import DiskError
 from ...core.settings import Settings
-from ...core.wording import counted
 from ...disk.home.trust import while_trusted
 from ...disk.paths.project import slug
 from ...disk.settings_files import MANAGED_PATH, lamina_home, load_settings, user_home
+from ...language.wording import counted
 from ...memory.store.modes import plan_write
 from ...memory.store.scopes import locate_memory, project_root
 from .files import check_files

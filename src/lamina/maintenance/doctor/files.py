@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ...core.wording import counted, plural
 from ...disk.paths.file_names import fold
 from ...disk.temp_files import is_temp
 from ...disk.trees.survey import Survey, SurveyedEntry
+from ...language.wording import counted, plural
 from ...memory.store.history import HISTORY_DIRECTORY
 from ...memory.store.scopes import TEAM
 from .finding import Area, Finding, MakePrivate, PathFix

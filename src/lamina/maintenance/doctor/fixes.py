@@ -16,14 +16,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, assert_never
 
-from ...core.dates import dated
 from ...core.errors import DiskError, InputError, LaminaError
-from ...core.wording import counted
 from ...disk.locks.dream_lock import DreamLock
 from ...disk.temp_files import sweep_temps
 from ...disk.transcripts.repairs import drop_fork, make_private, repair_transcript
 from ...disk.trees.rootdir import RootDir
 from ...disk.trees.survey import look_at
+from ...language.dates import dated
+from ...language.wording import counted
 from ...layers.l6_dream.undo import recover
 from ...memory.store.contract import ChangeReason
 from ...memory.store.directory import DirectoryStore

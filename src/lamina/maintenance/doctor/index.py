@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from ...core.wording import counted
 from ...disk.trees.survey import look_at
+from ...language.wording import counted
 from ...memory.store.index import INDEX, LINE_CHARS, MOST_BYTES, MOST_INDEX, MOST_LINES
 from ...memory.store.lint import IndexPlan, LineFault, plan_index
 from ...memory.store.topic import fold_name

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...core.wording import counted
 from ...disk.locks.dream_lock import DreamLock
 from ...disk.trees.rootdir import RootDir
+from ...language.wording import counted
 from ...layers.l6_dream.record import DIRECTORY, dream_home, dream_ids, is_open, read_records
 from ...memory.store.journal_check import Damage, cache_damage
 from .finding import Finding, PathFix

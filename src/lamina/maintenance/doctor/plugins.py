@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ...core.wording import counted
+from ...language.wording import counted
 from ...memory.auto_memory import auto_memory
 from ..install import claude_code, codex, mcp_agents
 from .finding import Finding

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from ...core.errors import DiskError
 from ...core.log import Log
-from ...core.wording import counted, plural
 from ...disk.home.approvals import FILE_NAME as APPROVALS
 from ...disk.home.trust import FILE_NAME as TRUST
 from ...disk.locks.lock_file import live_holder
@@ -19,6 +18,7 @@ from ...disk.transcripts.jsonl import Health
 from ...disk.transcripts.repairs import MOST_BYTES
 from ...disk.transcripts.store import FORK_NAME, lock_path, read_origin, read_transcript
 from ...disk.trees.survey import SurveyedEntry, look_at, survey
+from ...language.wording import counted, plural
 from .files import check_private, check_tree
 from .finding import Finding, PathFix
 

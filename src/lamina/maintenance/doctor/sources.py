@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ...core.settings import Settings
-from ...core.wording import counted
+from ...language.wording import counted
 from ...sources.catalogue import Catalogue
 from ...sources.places import NAMES, Origin, SourceFile, note_unread, session_files
 from ...sources.sessions import homes_of

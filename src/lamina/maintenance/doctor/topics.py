@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from itertools import accumulate
 
-from ...core.dates import Phrase, relative_dates
 from ...core.errors import DiskError
 from ...disk.files import is_bookkeeping
 from ...disk.trees.rootdir import RootDir
 from ...disk.trees.survey import SurveyedEntry
+from ...language.dates import Phrase, relative_dates
 from ...memory.guard.contradictions import find_contradictions
 from ...memory.store.contract import MOST_READ
 from ...memory.store.daily_logs import LOGS, PATTERN

@@ -15,9 +15,9 @@ from typing import Any
 
 from ... import __version__
 from ...core.errors import DiskError, InputError, UsageError
-from ...core.wording import counted
 from ...disk.home.agent_homes import agent_homes
 from ...disk.prompt_claim import CLIENT, SHELL_PATH
+from ...language.wording import counted
 from .file_change import AgentReport, InstallChange, change_files, read_file, remove_empty
 from .hook_entries import CALL_SECONDS, COMMAND_SECONDS, guarded_command, read_object, with_entries, without_entries, write_object
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...core.errors import InputError
-from ...core.wording import counted
 from ...disk.database import DAMAGE, open_foreign
 from ...disk.faults import reporting
 from ...disk.files import read_head
 from ...disk.user_files import open_regular
+from ...language.wording import counted
 from ...memory.store.topic import short_digest
 from .basic_memory import DATABASE
 from .portable_topic import Imported, PortableTopic, document, format_date, kind_of, make_description, make_name, parse_date

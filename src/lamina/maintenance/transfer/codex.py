@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from ...core.wording import counted
+from ...language.wording import counted
 from ...memory.store.topic import file_name
 from .agents_md import read_sections, write_section
 from .portable_topic import Imported, PortableTopic, format_date, free_file, kind_of, make_description, parse_date, parts

@@ -17,10 +17,10 @@ from typing import NamedTuple, TypeAlias, TypeVar, assert_never
 import msgspec
 
 from ...core.errors import InputError
-from ...core.wording import counted
 from ...disk.paths.memory_paths import check_child
 from ...disk.user_files import FileContent, read_whole
 from ...disk.user_files import replace as replace_file
+from ...language.wording import counted
 from ...memory.store.contract import READ_IN_PART, ChangeReason, MemoryStore, Proposed
 from ...memory.store.index import INDEX
 from ...memory.store.topic import name_key

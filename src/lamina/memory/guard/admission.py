@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from ...core.excluded_kinds import INSTRUCTIONS, find_excluded
-from ...core.terms import normal
+from ...language.terms import normal
 from ..store.contract import ChangeReason, WriteRules
 from ..store.journal import JournalLine
 from ..store.topic import PERSONAL, Topic

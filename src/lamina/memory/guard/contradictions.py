@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ...core.language import HOW, ON, WHY
+from ...language.detection import HOW, ON, WHY
 from ..store.journal import digest_of
 from ..store.topic import Kind, Topic, write_topic
 from .facts import count_words, folded_words, negates

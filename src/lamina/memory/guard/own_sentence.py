@@ -14,10 +14,10 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from ...core.connectives import consequence, marked_reason
-from ...core.dates import COMPUTED
 from ...core.memory_requests import asks_to_remember, to_remember
-from ...core.terms import pairs
+from ...language.connectives import consequence, marked_reason
+from ...language.dates import COMPUTED
+from ...language.terms import pairs
 from ...providers.offline.judge.cues import CUES, NOT_MEANT, TAKEN_BACK, any_of
 from ...providers.offline.reasons import reason
 from .approval import APPROVES

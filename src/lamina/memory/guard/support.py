@@ -11,9 +11,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ...core.connectives import consequence, marked_reason
-from ...core.language import ON
-from ...core.terms import is_word, normal, stem, terms
+from ...language.connectives import consequence, marked_reason
+from ...language.detection import ON
+from ...language.terms import is_word, normal, stem, terms
 
 # A statement keeps at least this share of its content in a paraphrase, and at least two of its words.
 SHARE = 0.5

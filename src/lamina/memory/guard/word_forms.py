@@ -11,8 +11,8 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator
 
-from ...core.language import LABELS
-from ...core.terms import normal, stem
+from ...language.detection import LABELS
+from ...language.terms import normal, stem
 
 # Two words are forms of one word if they begin with the same letters: at least this many, and more than this share of the longer one.
 FEWEST_SAME, SAME_SHARE = 3, 0.6

@@ -20,8 +20,8 @@ import msgspec
 from ...core.errors import DiskError, EncoderUnavailable
 from ...core.invisible import remove_invisible
 from ...core.settings import Mode, Settings
-from ...core.terms import sought
 from ...disk.trees.rootdir import RootDir
+from ...language.terms import sought
 from ..store.contract import MemoryVersion
 from ..store.evidence import Freshness, check_evidence, read_evidence
 from ..store.scopes import TEAM, MemoryLocation

@@ -19,7 +19,7 @@ from functools import lru_cache
 from itertools import chain, islice, product
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from ...core.terms import STOP_WORDS, is_word, normal, sought, stem, terms
+from ...language.terms import STOP_WORDS, is_word, normal, sought, stem, terms
 from .variants import with_variants
 
 if TYPE_CHECKING:  # loaded only for a large directory

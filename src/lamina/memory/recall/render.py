@@ -14,8 +14,8 @@ from typing import NamedTuple
 from ...core.fence import Fenced, escape, fence, reminder
 from ...core.prompt_files import prompt_sections
 from ...core.settings.kinds import printable
-from ...core.terms import normal
-from ...core.wording import counted
+from ...language.terms import normal
+from ...language.wording import counted
 from ..store.evidence import Freshness
 from ..store.scopes import path_text
 from ..store.topic import Topic, evidence_of, origin_of, without_bookkeeping

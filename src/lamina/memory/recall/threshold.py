@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
-from ...core.terms import is_word, normal, sought, stem, terms
+from ...language.terms import is_word, normal, sought, stem, terms
 from .rank import Ranked, cut_question, query_terms
 
 # Two words of a sentence in a memory's name or description. One is chance: "test" is in half of all messages.

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from ...core.terms import is_word, stem, unstemmed
+from ...language.terms import is_word, stem, unstemmed
 
 # Abbreviations that people type in any project, with the words they stand for.
 _ABBREVIATIONS = """

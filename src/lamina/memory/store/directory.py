@@ -26,10 +26,10 @@ from ...core.claude_home import without_type
 from ...core.errors import DiskError, InputError, PathRefused
 from ...core.front_matter import read_front_matter
 from ...core.settings import Scope
-from ...core.wording import counted, plural
 from ...disk.paths.memory_paths import check_child
 from ...disk.temp_files import Durability
 from ...disk.trees.rootdir import RootDir
+from ...language.wording import counted, plural
 from .contract import MOST_READ, ChangeReason, MemoryVersion, Saved
 from .draft import CleanDraft, Draft, apply_draft, clean_draft, read_draft
 from .history import MemoryHistory, hold_guard

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from ...core.errors import InputError
 from ...core.fence import escape
 from ...core.front_matter import split_front_matter
-from ...core.wording import counted, plural
+from ...language.wording import counted, plural
 from .secrets import redact
 from .topic import INDEX as INDEX
 from .topic import Topic, fold_name, one_line

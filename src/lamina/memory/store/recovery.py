@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ...core.errors import DiskError
-from ...core.wording import counted
+from ...language.wording import counted
 from .contract import MOST_READ, ChangeReason
 from .history import MemoryHistory
 from .index import INDEX, entry_line, entry_of

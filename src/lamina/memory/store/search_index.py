@@ -22,9 +22,9 @@ from typing import NamedTuple
 import msgspec
 
 from ...core.errors import DiskError
-from ...core.terms import normal, searchable
 from ...disk.database import open_database, remove_database
 from ...disk.trees.rootdir import RootDir
+from ...language.terms import normal, searchable
 from .topic import fold_name, name_key
 from .topic_files import INDEX_FILE, TopicHeader
 

@@ -269,7 +269,7 @@ def _marker(kind: str, language: str) -> str:
 
 
 def _language(text: str) -> str:
-    from ...core.language import language_of  # most texts have no secret, and the import takes milliseconds
+    from ...language.detection import language_of
 
     return language_of(text)
 

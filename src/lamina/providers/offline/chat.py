@@ -26,9 +26,9 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from ...core.blocks import Wire
-from ...core.language import shown_language
 from ...core.memory_requests import REMEMBER, asks_to_forget, asks_to_remember
-from ...core.terms import terms
+from ...language.detection import shown_language
+from ...language.terms import terms
 from . import memory_answers
 from .replies import ENGLISH, asks_for_a_model, replies_to
 from .reply_texts import Replies

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 from ...core.blocks import Wire
 from ...core.memory_requests import to_forget
-from ...core.terms import normal, sought
-from ...core.wording import counted, plural
+from ...language.terms import normal, sought
+from ...language.wording import counted, plural
 from .replies import replies_to
 from .turn_context import Done, KnownMemory, TurnContext, body, call, content, grep, say, share, title, to_user
 

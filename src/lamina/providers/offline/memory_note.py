@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from datetime import date
 from typing import NamedTuple
 
-from ...core.connectives import Reason
-from ...core.dates import COMPUTED, dated, relative_dates
 from ...core.excluded_kinds import no_memory as no_memory  # re-exported for the modules that save notes
 from ...core.invisible import JOINERS, remove_invisible
-from ...core.language import HOW, labels_for, language_of, without_common_words
 from ...core.memory_requests import to_remember
-from ...core.terms import normal, terms
+from ...language.connectives import Reason
+from ...language.dates import COMPUTED, dated, relative_dates
+from ...language.detection import HOW, labels_for, language_of, without_common_words
+from ...language.terms import normal, terms
 from .reasons import reason
 from .sentence_rules import kind_of
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from ...core.connectives import FEWEST_CHARS, Reason, begins_as_reason, consequence, marked_reason, without_so
+from ...language.connectives import FEWEST_CHARS, Reason, begins_as_reason, consequence, marked_reason, without_so
 from .back_references import points_back, says_nothing
 from .sentence_rules import kind_of
 

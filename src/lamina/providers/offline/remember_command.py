@@ -11,11 +11,11 @@ import re
 from ...core.blocks import Wire
 from ...core.claude_home import new_memory_file
 from ...core.excluded_kinds import JUDGEMENT, KINDS
-from ...core.language import ON, WHY
 from ...core.memory_requests import to_remember
 from ...core.reach import MEMORY_SAVE
-from ...core.terms import normal, terms
-from ...core.wording import plural
+from ...language.detection import ON, WHY
+from ...language.terms import normal, terms
+from ...language.wording import plural
 from .memory_answers import cannot_change
 from .memory_note import MOST_NOTES, Note, items, named, no_memory, notes, with_dates
 from .replies import ENGLISH, replies_to

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ...core.language import Language, language_of
+from ...language.detection import Language, language_of
 from .reply_texts import FRENCH, SPANISH, Replies
 
 # A request that needs a model. Statements and questions are answered in other ways.

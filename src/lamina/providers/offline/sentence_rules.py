@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from datetime import date
 
-from ...core.dates import relative_dates
-from ...core.terms import normal, terms
+from ...language.dates import relative_dates
+from ...language.terms import normal, terms
 
 _URL = re.compile(r"https?://\S+", re.IGNORECASE)
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...core.language import without_common_words
-from ...core.terms import normal, terms
+from ...language.detection import without_common_words
+from ...language.terms import normal, terms
 
 # Each kind: the names of the kind in the languages of the chat, and the tools.
 _KINDS: tuple[tuple[str, str], ...] = (

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from ...core.blocks import Wire, content_text
 from ...core.claude_home import without_type
-from ...core.terms import sought, terms
+from ...language.terms import sought, terms
 from .reply_texts import Replies
 
 # Maximum number of lines of a search in memory.

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from ...core.decoding import UNDECODABLE
 from ...core.settings.kinds import printable
-from ...core.wording import counted, plural
+from ...language.wording import counted, plural
 from .events import Event, HookCommand
 
 Decision: TypeAlias = Literal["deny", "ask", "allow"]

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from ....core.wording import counted
+from ....language.wording import counted
 from .arguments import CommandArguments, read_find
 from .commands import COMMANDS, INSTEAD, ReadOnlyCommand
 from .paths import ReadableRoots, expand_word, matching_names

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.core.dates import COMPUTED, MOST_PHRASES, dated, relative_dates
+from lamina.language.dates import COMPUTED, MOST_PHRASES, dated, relative_dates
 
 # A Tuesday.
 DAY = date(2026, 3, 31)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lamina.core.language import HOW, LABELS, ON, WHY, labels_for, language_of, without_common_words
+from lamina.language.detection import HOW, LABELS, ON, WHY, labels_for, language_of, without_common_words
 
 TEXTS = {
     "Der Code-Freeze beginnt nächsten Montag.": "de",

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from .announcements import is_announced
 from .calendar_days import ago, ahead, day_of_week, end_of, span, weekday
-from .language import language_of
+from .detection import language_of
 from .romance_dates import romance_dates
 
 # A text with more relative dates is a diary, and the first ones are enough to see that.

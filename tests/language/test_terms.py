@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.core.terms import highlights, normal, sought, stem
+from lamina.language.terms import highlights, normal, sought, stem
 
 
 def without_shortcut(text: str) -> str:

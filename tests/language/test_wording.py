@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lamina.core.wording import counted, plural
+from lamina.language.wording import counted, plural
 
 
 @pytest.mark.parametrize(
