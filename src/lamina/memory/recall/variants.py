@@ -1,7 +1,7 @@
 """Variants of a search term: other stems that mean the same word.
 
 Four kinds are known: common abbreviations ("db", "database"), a doubled consonant ("planning", "plan"), the ending -ment
-("deployment", "deploy") and two words written as one ("front end", "frontend"). The stems of `core.terms` are prefixes of their
+("deployment", "deploy") and two words written as one ("front end", "frontend"). The stems of `language.terms` are prefixes of their
 words and cannot join these. Pure.
 """
 

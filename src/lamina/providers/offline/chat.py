@@ -1,7 +1,7 @@
 """The offline chat, which works without a language model and says so.
 
 It remembers statements within the conversation and saves a memory when asked to. It answers a question with the sentence or memory
-that shares the rarest words with it, or says that it found none. Words are compared in the same way as in the ranker (`core.terms`),
+that shares the rarest words with it, or says that it found none. Words are compared in the same way as in the ranker (`language.terms`),
 so Chinese, Japanese and Korean work like English.
 
 It also has a small command grammar over the tools:
