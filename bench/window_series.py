@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from lamina.core.settings import Settings
-from lamina.session.window_series import Series, window_series
-from lamina.sources import read
+from lamina.history import read
+from lamina.history.window_series import Series, window_series
 
 RUNS = 3
 CLEARED_EVERY = 150

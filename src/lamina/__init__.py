@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from .core.settings import Settings as Settings
     from .core.usage import Usage as Usage
     from .fork.host import Host as Host
+    from .history.query import SearchResult as SearchResult
+    from .history.query import search as search
     from .layers.l4_compact.plan import Pivot as Pivot
     from .memory.memory import Memory as Memory
     from .session.session import AsyncSession as AsyncSession
     from .session.session import Session as Session
-    from .sources.query import SearchResult as SearchResult
-    from .sources.query import search as search
 
 __version__ = "0.1.0"
 
@@ -41,7 +41,7 @@ _PLACES = {
     "Policy": "core.policy",
     "Record": "core.records",
     "Reply": "core.reply",
-    "SearchResult": "sources.query",
+    "SearchResult": "history.query",
     "Session": "session.session",
     "Settings": "core.settings",
     "Usage": "core.usage",
@@ -49,7 +49,7 @@ _PLACES = {
     "errors": "core.errors",
     "named_policy": "core.policy",
     "records": "core.records",
-    "search": "sources.query",
+    "search": "history.query",
 }
 
 __all__ = ["__version__", *_PLACES]

@@ -9,8 +9,8 @@ from typing import Any
 
 import anthropic
 import pytest
+from tests.history import agents
 from tests.session.foreign import foreign_transcript
-from tests.sources import agents
 
 from lamina.agent.agent import Agent
 from lamina.providers import open_provider

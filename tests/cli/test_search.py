@@ -13,7 +13,7 @@ import click
 import msgspec
 import pytest
 from rich.cells import cell_len
-from tests.sources.agents import CLAUDE, CODEX, claude_home, codex_home, codex_rows, pi_home, write
+from tests.history.agents import CLAUDE, CODEX, claude_home, codex_home, codex_rows, pi_home, write
 
 import lamina
 from lamina.cli.search import SHOWN_CHARS, body, excerpt

@@ -14,8 +14,8 @@ from tests.session.play import compact, turns
 
 from lamina.cli.console import minute
 from lamina.disk.paths.project import slug
+from lamina.history.sessions import SourceSession
 from lamina.session.session import Session
-from lamina.sources.sessions import SourceSession
 
 from .running import here, lamina, misused, on_a_terminal, one_line
 
@@ -262,7 +262,7 @@ def test_without_a_home_there_is_nothing_to_list(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("modified", [1e15, -1e15, float(2**63)])
 def test_a_time_beyond_all_calendars_is_the_nearest_in_them(modified: float, monkeypatch: pytest.MonkeyPatch) -> None:
     info = SourceSession("lamina", "s", "/p", "/c", "title", "", modified, 1, 0.0, 1)
-    monkeypatch.setattr("lamina.sources.sessions.sessions", lambda *given, **options: [info])
+    monkeypatch.setattr("lamina.history.sessions.sessions", lambda *given, **options: [info])
     [row] = listed()
     assert row["modified"][:4] == ("9999" if modified > 0 else "0001")
     assert "title" in here("sessions", "list").stdout

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.session.play import turns
-from tests.sources.agents import (
+from tests.history.agents import (
     CLAUDE,
     CODEX,
     CODEX_WINDOW,
@@ -24,14 +23,15 @@ from tests.sources.agents import (
     said,
     write,
 )
+from tests.session.play import turns
 
 import lamina
 from lamina.cli.stats import figures_of
 from lamina.core.usage import Usage, read_usage
 from lamina.disk.paths.project import slug
+from lamina.history import sessions as sources
+from lamina.history.money import money_by_day
 from lamina.session.session import Session
-from lamina.sources import sessions as sources
-from lamina.sources.money import money_by_day
 
 from .running import here, misused, one_line
 

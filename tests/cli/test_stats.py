@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sources.agents import CLAUDE, claude_answer, claude_user, said, write
-from tests.sources.copied import COPIES, FIRST
+from tests.history.agents import CLAUDE, claude_answer, claude_user, said, write
+from tests.history.copied import COPIES, FIRST
 
 from lamina.disk.paths.project import slug
 from lamina.session.session import Session

@@ -31,7 +31,7 @@ from lamina.core.blocks import text
 from lamina.core.policy import WindowPolicy
 from lamina.core.usage import Usage
 from lamina.core.view import Item
-from lamina.session.window_report import WindowReport
+from lamina.history.window_report import WindowReport
 
 CWD = Path("/work/app")
 

@@ -15,9 +15,9 @@ from tests.session.words import answer
 
 from lamina.core.settings import Settings
 from lamina.disk.paths.project import slug
-from lamina.session.window_series import window_series
-from lamina.sources import sessions as sources
-from lamina.sources.money import money_by_day
+from lamina.history import sessions as sources
+from lamina.history.money import money_by_day
+from lamina.history.window_series import window_series
 
 from .running import here
 

@@ -399,7 +399,7 @@ def test_the_start_of_a_session_loads_no_store_and_nothing_of_past_sessions(proj
         "subprocess",
         "lamina.memory.store.directory",
         "lamina.memory.store.journal",
-        "lamina.sources.sessions",
+        "lamina.history.sessions",
     }
 
 

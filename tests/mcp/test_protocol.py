@@ -110,7 +110,7 @@ def test_the_first_answers_load_no_library_and_nothing_of_memory(tmp_path: Path)
     heavy = {"anyio", "asyncio", "click", "mcp_types", "msgspec", "rich", "sqlite3", "starlette", "subprocess", "yaml"}
     assert not loaded & heavy
     assert not [
-        name for name in loaded if name.startswith(("lamina.memory", "lamina.sources", "lamina.tools", "lamina.cli.main"))
+        name for name in loaded if name.startswith(("lamina.memory", "lamina.history", "lamina.tools", "lamina.cli.main"))
     ]
 
 

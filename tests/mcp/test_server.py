@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
-from tests.sources.agents import claude_home
+from tests.history.agents import claude_home
 
 import lamina
 from mcp import Client, StdioServerParameters

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sources.agents import write
-from tests.sources.copied import COPIES, FIRST
+from tests.history.agents import write
+from tests.history.copied import COPIES, FIRST
 
 from lamina.core.settings import Settings
 from lamina.core.usage import Usage

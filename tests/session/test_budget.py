@@ -13,10 +13,10 @@ from tests.session.plain import Session
 
 from lamina.core.budget import LedgerLine
 from lamina.core.policy import CLASSIC
-from lamina.core.session_stats import session_stats
 from lamina.core.settings import Settings
 from lamina.disk.home.ledger import UsageLedger, day_of, ledger_file, read_ledger_day
 from lamina.disk.transcripts.store import read_transcript
+from lamina.history.session_stats import session_stats
 from lamina.memory.memory import Memory
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.base import working

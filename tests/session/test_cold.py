@@ -15,10 +15,10 @@ from lamina.conversation import revision
 from lamina.conversation.cache_life import CacheLife, is_cold
 from lamina.conversation.forks import ended, hand_over, side
 from lamina.core.effects import drive
-from lamina.core.explanation import explain
 from lamina.core.policy import BALANCED, CLASSIC, CachePolicy, ColdPolicy, Policy
 from lamina.core.records import Break
 from lamina.fork.fork import run_fork
+from lamina.history.explanation import explain
 from lamina.providers import Capabilities
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.base import conversation_of

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from tests.session.hosts import lend
 
 from lamina.conversation import price, revision
-from lamina.core.explanation import explain
 from lamina.core.policy import BALANCED, CLASSIC, LEAN
 from lamina.core.records import Boundary, Checkpoint
+from lamina.history.explanation import explain
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.base import working
 from lamina.testing import MessagesServer

@@ -19,12 +19,12 @@ from lamina.conversation.window.count import recount
 from lamina.core.cache import ONCE_HEADER, SESSION_HEADER
 from lamina.core.effects import drive
 from lamina.core.errors import ServerFault
-from lamina.core.explanation import explain
 from lamina.core.policy import BALANCED, CLASSIC, LEAN, THRIFTY, OncePolicy
-from lamina.core.session_stats import session_stats
 from lamina.core.settings import Settings
 from lamina.core.view import Item
 from lamina.fork.fork import run_fork
+from lamina.history.explanation import explain
+from lamina.history.session_stats import session_stats
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.providers.openai import OpenAIProvider
 from lamina.session.base import working

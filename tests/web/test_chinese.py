@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from lamina.history.window_decisions import WHY_CLEARED
 from lamina.layers.l6_dream.record import DreamRecord, new_id, write_record
-from lamina.session.window_decisions import WHY_CLEARED
 from lamina.web.words import Words
 
 from . import patient

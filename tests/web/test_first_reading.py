@@ -11,9 +11,9 @@ import pytest
 from playwright.sync_api import expect
 
 import lamina.web.page
-from lamina.session.followed_session import FollowedSession
-from lamina.sources.catalogue import Catalogue
-from lamina.sources.places import SourceFile
+from lamina.history.catalogue import Catalogue
+from lamina.history.followed_session import FollowedSession
+from lamina.history.places import SourceFile
 from lamina.web import forget_view, search_view, session_data
 from lamina.web.memory_index import MemoryIndex
 from lamina.web.session_index import SessionIndex

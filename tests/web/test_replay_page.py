@@ -13,9 +13,9 @@ import httpx2
 import pytest
 from playwright.sync_api import expect
 
+from lamina.history.catalogue import Catalogue
 from lamina.replay.html import BEGINNING
 from lamina.replay.report import ReplayReport
-from lamina.sources.catalogue import Catalogue
 from lamina.web import replay_jobs
 from lamina.web.replay_jobs import ReplayJob, ReplayJobs
 from lamina.web.replay_view import MOST_SESSIONS

@@ -20,7 +20,7 @@ from lamina.web import request_view
 from lamina.web.session_data import SLOW_BYTES, Gone, OpenSession, OpenSessions
 from lamina.web.site import Site
 
-from ..sources.agents import CODEX, codex_rows, codex_usage, write
+from ..history.agents import CODEX, codex_rows, codex_usage, write
 from . import patient
 from .conftest import Watched
 from .looks import bad_contrast, small_or_unnamed

@@ -56,7 +56,7 @@ def sessions(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     from ..disk.home.loading import settings_in_force
     from ..disk.paths.project import slug
     from ..disk.transcripts.session_list import list_sessions
-    from ..sources.sessions import homes_of
+    from ..history.sessions import homes_of
 
     try:
         cwd = Path.cwd()

@@ -29,8 +29,8 @@ def context_command(session: str | None, number: int | None, against: int | None
     """
     if against is not None and number is None:
         raise click.UsageError("--against compares two calls: use it together with --turn.")
-    from ..session.window_report import report_on_transcript, to_json
-    from ..sources.sessions import name_of
+    from ..history.sessions import name_of
+    from ..history.window_report import report_on_transcript, to_json
     from .context_report import format_context, print_request
     from .transcripts import CountedTranscript, locate, locate_newest
 

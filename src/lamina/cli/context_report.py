@@ -14,14 +14,14 @@ from typing import Any, Literal, TypeAlias
 
 from rich.cells import cell_len
 
-from ..core.explanation import MEMORY, NOTHING, Changed, Explained, Piece, difference, explain_each
 from ..core.records import Record
 from ..core.settings import Settings
+from ..history.explanation import MEMORY, NOTHING, Changed, Explained, Piece, difference, explain_each
+from ..history.places import NAMES
+from ..history.request_blocks import tokens_of, unrecorded_in
+from ..history.window_report import WindowReport, list_kinds
+from ..history.window_series import window_series
 from ..language.wording import counted
-from ..session.request_blocks import tokens_of, unrecorded_in
-from ..session.window_report import WindowReport, list_kinds
-from ..session.window_series import window_series
-from ..sources.places import NAMES
 from .console import fit, print_result, printable, sentence, shorten, wrap_text
 
 Style: TypeAlias = Literal["", "green", "yellow", "red"]

@@ -50,8 +50,8 @@ def _print_block(block: Block, role: str, kind: str, time: str, *, full: bool) -
 def show_turn(path: Path, records: list[Any], turn: int, *, full: bool, as_json: bool) -> None:
     """Show one turn as it was recorded, also if the conversation was compacted or branched since."""
     from ..core.errors import InputError
-    from ..sources.sessions import name_of
-    from ..sources.turns import numbered
+    from ..history.sessions import name_of
+    from ..history.turns import numbered
 
     every = list(numbered(records))
     last = max((number for number, _ in every), default=0)

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, assert_never
 from uuid import uuid4
 
-from ..core.session_stats import SideCost
 from ..core.usage import Usage
+from ..history.session_stats import SideCost
 from ..language.wording import counted
 from ..providers.models import cost
 from .console import document, printable

@@ -29,7 +29,7 @@ from .console import (
 )
 
 if TYPE_CHECKING:
-    from ..sources.query import SearchResult
+    from ..history.query import SearchResult
 
 # Characters shown of each result, and of the messages around it with --context.
 SHOWN_CHARS = 280
@@ -49,7 +49,7 @@ def search_command(query: str, count: int, exact: bool, everywhere: bool, contex
     """Search memories and sessions of Lamina, Claude Code, Codex and pi for QUERY, best match first."""
     if not query.strip():
         raise click.UsageError("QUERY is empty: pass a question or a few words.")
-    from ..sources.query import search
+    from ..history.query import search
 
     told: list[str] = []
     with waiting("Searching"):

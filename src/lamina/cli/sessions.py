@@ -38,9 +38,9 @@ from .console import (
 from .conversation import find_problems, print_conversation, show_turn
 
 if TYPE_CHECKING:
+    from ..history.sessions import SourceSession
     from ..maintenance.retention import RetentionPlan
     from ..session.session import Session
-    from ..sources.sessions import SourceSession
 
 SOURCES = ("all", "lamina", "claude-code", "codex", "pi")
 # Number of sessions listed before the confirmation.
@@ -100,7 +100,7 @@ def show_command(session: str, full: bool, turn: int | None, cwd: Path, as_json:
     """Show the session SESSION, given by id, id prefix or transcript file."""
     from ..conversation.window.count import count_log
     from ..core.log import Log
-    from ..sources.sessions import name_of
+    from ..history.sessions import name_of
     from .transcripts import CountedTranscript, locate
 
     path = locate(session, cwd)
@@ -198,7 +198,7 @@ def search_command(term: str, everywhere: bool, source: str, limit: int, cwd: Pa
     """Search messages and tool results of earlier sessions for TERM, word for word. To ask a question, use lamina search."""
     if not term.strip():
         raise click.UsageError("TERM is empty: pass a word or a phrase to search for.")
-    from ..sources.exact import search_exact
+    from ..history.exact import search_exact
     from .transcripts import find_sessions, name_rows
 
     unread: list[str] = []
@@ -240,8 +240,8 @@ def _open_session(session: str, cwd: Path) -> Iterator[tuple[Session, str]]:
 
     A copy is written with its first change. Until then there is no other session, and none is announced.
     """
+    from ..history.sessions import name_of
     from ..session.session import Session
-    from ..sources.sessions import name_of
     from .transcripts import locate
 
     path = locate(session, cwd, edit=True)
@@ -277,11 +277,11 @@ def expand_command(session: str, node: str, page: int, cwd: Path, as_json: bool)
     """Show the original text behind NODE: a summary, snip, folded turn, cleared or stored result."""
     from ..core.log import Log
     from ..disk.transcripts.store import TranscriptReader
+    from ..history import sessions as sources
+    from ..history.sessions import name_of
     from ..layers.l1_results.reopen import spilled_text
     from ..layers.l4_compact.expand import page_of, stands_for, text_of
     from ..session.expand import spill_in
-    from ..sources import sessions as sources
-    from ..sources.sessions import name_of
     from .transcripts import locate
 
     path = locate(session, cwd)

@@ -166,7 +166,7 @@ def _warn_of_small_window(agent: Agent) -> list[str]:
         effective = c.limits.effective
         if effective >= ROOMY:
             return []
-        from ..session.window_report import estimate_prompt
+        from ..history.window_report import estimate_prompt
 
         taken = estimate_prompt(c.prompt.system, c.prompt.tools, c.count)
     if taken * 2 < effective:

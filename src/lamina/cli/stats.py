@@ -13,17 +13,17 @@ import msgspec
 
 from ..core.budget import LedgerLine, Limits, Spent, left, limits_of, ran_out, spent_in
 from ..core.errors import DiskError, InputError
-from ..core.session_stats import AGENT_PURPOSES
 from ..core.settings import Billing, Settings
 from ..core.usage import Usage
 from ..disk.home.ledger import day_of, list_ledger_days, read_ledger_day
+from ..history import sessions as sources
+from ..history.catalogue import scan_added
+from ..history.copies import added_records, older_files
+from ..history.session_stats import AGENT_PURPOSES
+from ..history.sessions import name_of
 from ..language.wording import counted, short_count
 from ..providers.amounts import Amount
 from ..providers.models import FREE
-from ..sources import sessions as sources
-from ..sources.catalogue import scan_added
-from ..sources.copies import added_records, older_files
-from ..sources.sessions import name_of
 from . import completion, options
 from .amounts import HEADS, NO_COUNTS, cell, tokens_apart
 from .console import folded, notice, notice_unread, print_result, print_table, terminal_width, waiting
@@ -33,8 +33,8 @@ from .transcripts import find_sessions, locate, name_rows
 
 if TYPE_CHECKING:
     from ..core.records import Record
-    from ..core.session_stats import SessionStats, SideCost
-    from ..sources.sessions import SourceSession
+    from ..history.session_stats import SessionStats, SideCost
+    from ..history.sessions import SourceSession
 
 # Rows printed; --json has all.
 MOST_ROWS = 20
@@ -97,7 +97,7 @@ def _print_all(
     cwd: Path, wanted: Callable[[SourceSession], bool], limit: int, where: Path | None, source: str, *, as_json: bool
 ) -> None:
     """Print the sessions of `where`, or of all directories, their sum, and the state of memory in `cwd`."""
-    from ..core.session_stats import SessionStats
+    from ..history.session_stats import SessionStats
     from ..maintenance.doctor.examination import pollution
     from .dream_status import describe_last, read_dreams, summarise
 
@@ -160,7 +160,7 @@ def without_copies(
 
     `older` is that of all sessions: the older file need not be among the rows.
     """
-    from ..core.session_stats import session_stats
+    from ..history.session_stats import session_stats
 
     def added(info: SourceSession, figures: SessionStats) -> SessionStats:
         if info.path not in older:
@@ -183,7 +183,7 @@ def _own_records(path: str | Path) -> Iterator[Record]:
 
 def read_figures(path: Path, listed: list[SourceSession]) -> SessionStats:
     """Return what a session did, with its subagents. pi records what it paid, which counts before any list price."""
-    from ..core.session_stats import session_stats
+    from ..history.session_stats import session_stats
 
     found = session_stats(_own_records(path), price)
     recorded = [info.cost_usd for info in listed if info.origin == "pi" and info.cost_usd is not None]
@@ -221,7 +221,7 @@ def _known_costs(rows: list[tuple[SourceSession, SessionStats]], total: SessionS
 
 def sum_subagents(infos: list[SourceSession], alone: Sequence[SourceSession] = ()) -> SessionStats:
     """Return the costs of the subagents of other agents, which have separate files, and of those in `alone`."""
-    from ..core.session_stats import SessionStats, SideCost
+    from ..history.session_stats import SessionStats, SideCost
 
     children = [*alone, *(child for info in infos if info.origin != "lamina" for child in info.subagents)]
     cost = sum((SideCost(1, child.usage, child.cost_usd) for child in children), SideCost())

@@ -19,10 +19,10 @@ from ..disk.home.loading import settings_in_force
 from ..disk.paths.project import slug
 from ..disk.transcripts.jsonl import Health
 from ..disk.transcripts.search import MIN_BEGINNING, find_transcript
+from ..history import sessions as sources
+from ..history.places import NAMES
+from ..history.sessions import SourceSession, fold_subagents, format_of, homes_of
 from ..language.wording import counted
-from ..sources import sessions as sources
-from ..sources.places import NAMES
-from ..sources.sessions import SourceSession, fold_subagents, format_of, homes_of
 from .console import ProgressLine, capped, notice, notice_unread
 
 REMEDY = "run `lamina sessions list` to see the sessions"

@@ -151,7 +151,7 @@ def remove_sessions(planned: RetentionPlan, home: Path, *, now: float, days: flo
 
 def _drop_from_index(home: Path, removed: list[SessionFiles]) -> None:
     """Remove the texts of these sessions, and of their subagents, from the index of sessions, if there is one."""
-    from ..sources.catalogue import index_path, with_catalogue
+    from ..history.catalogue import index_path, with_catalogue
 
     gone = [str(files.transcript) for files in removed if not files.transcript.exists()]
     if gone and index_path(home).exists():

@@ -14,10 +14,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ..core.policy import SurfacingPolicy
+from ..history.rollout_lines import BasePart, find_bases
 from ..memory.recall.plan import RecallQuestion, SeenMemories, reason_to_skip, split_user_words
 from ..memory.recall.selection import choose_by_ranker
 from ..memory.store.uses import note_uses
-from ..sources.rollout_lines import BasePart, find_bases
 from .hook_input import HookInput
 from .project import ServedProject
 

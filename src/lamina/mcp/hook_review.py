@@ -25,6 +25,7 @@ from ..fork.background import LOCAL, Background, Meter
 from ..fork.fork import ForkOutcome
 from ..fork.handover import of_request
 from ..fork.model_call import ask_until
+from ..history.sessions import read
 from ..layers.l5_extract.review import ExtractionOrder, ReviewFailed, ReviewResult, run_review
 from ..layers.l5_extract.trigger import EXTRACTION
 from ..layers.l5_extract.writer import ReviewWriter
@@ -35,7 +36,6 @@ from ..memory.tool_writes import RequestedWrite, WriteOutcome, find_memory_file,
 from ..providers import Provider
 from ..providers.models import small_model
 from ..session.provider import offline, open_chosen_provider
-from ..sources.sessions import read
 from ..tools.tool import FileChange
 from .hook_input import HookInput
 from .project import ServedProject

@@ -122,7 +122,7 @@ def wants_review(project: ServedProject, given: HookInput) -> bool:
 
 def _is_exec(path: Path) -> bool:
     """Whether the last turn of a Codex session was asked for by `codex exec`, without a user in front of it."""
-    from ..sources.codex import is_unattended
+    from ..history.codex import is_unattended
 
     return is_unattended(path)
 

@@ -91,10 +91,10 @@ def _statements(path: Path) -> Sequence[str]:
     """Return the newest sentences of the user that hold beyond the current task, and what the user asked to remember."""
     from ..core.log import Log
     from ..core.memory_requests import asks_for_memory
+    from ..history.sessions import read
     from ..layers.l5_extract.signals import SENTENCE_CHARS, find_signals
     from ..memory.recall.plan import user_words
     from ..memory.store.secrets import redact
-    from ..sources.sessions import read
 
     found: dict[str, None] = {}
     for item in Log.load(lambda: read(path)).view.items:

@@ -22,10 +22,10 @@ from ..disk.settings_files import lamina_home, user_home
 from ..memory.store.scopes import MemoryLocation, locate_memory, project_root
 
 if TYPE_CHECKING:  # a hook that opens no memory loads none of it
+    from ..history.sessions import SourceSession
     from ..memory.memory import Memory
     from ..memory.recall.library import MemoryLibrary
     from ..memory.store.topic_files import TopicHeader
-    from ..sources.sessions import SourceSession
 
 # More than an agent saves in a minute of work; a loop that saves is stopped here.
 MOST_CHANGES = 60
@@ -96,7 +96,7 @@ class ServedProject:
 
     def list_sessions(self) -> list[SourceSession]:
         """Return the project's sessions of all agents, newest first."""
-        from ..sources.sessions import sessions
+        from ..history.sessions import sessions
 
         return sessions(self.settings, self.cwd)
 

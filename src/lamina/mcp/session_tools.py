@@ -12,12 +12,12 @@ from ..core.blocks import Block, Text, ToolResult, ToolUse, Wire, canonical
 from ..core.errors import InputError
 from ..core.fence import escape, fence
 from ..core.records import Message
+from ..history.for_model import search_for_model
+from ..history.sessions import SourceSession, read
+from ..history.turns import numbered
+from ..history.window_report import list_kinds, report_on_transcript
 from ..memory.recall.render import cut_text, readable_text
 from ..memory.store.secrets import redact
-from ..session.window_report import list_kinds, report_on_transcript
-from ..sources.for_model import search_for_model
-from ..sources.sessions import SourceSession, read
-from ..sources.turns import numbered
 from .project import ServedProject
 
 # Read at once, and shown of each message: a client that wants more asks for the next turns.

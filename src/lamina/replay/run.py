@@ -20,11 +20,11 @@ from ..core.errors import DiskError, InputError, LaminaError
 from ..core.settings import Settings
 from ..disk.dirfd import private_dir
 from ..disk.trees.rewrite import remove_tree
+from ..history.catalogue import scan_whole
+from ..history.copies import contained_files
+from ..history.scan import Scan
+from ..history.sessions import format_of, name_of
 from ..session.provider import limits_for
-from ..sources.catalogue import scan_whole
-from ..sources.copies import contained_files
-from ..sources.scan import Scan
-from ..sources.sessions import format_of, name_of
 from .options import ReplayOptions
 from .play import Played, ReplayStage, play
 from .recorded_provider import RecordedProvider

@@ -36,14 +36,14 @@ from ..core.records import (
     Spill,
     is_placeholder,
 )
-from ..core.session_stats import SideCost
 from ..core.usage import Usage
 from ..core.view import Item
 from ..disk.files import read
 from ..disk.session_files.spills import DIRECTORY
 from ..disk.transcripts.jsonl import Health
-from ..sources import sessions as sources
-from ..sources.codex import SUMMARY_CALL
+from ..history import sessions as sources
+from ..history.codex import SUMMARY_CALL
+from ..history.session_stats import SideCost
 from .figures import ReplayFigures
 from .repeated_reads import path_of
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def search_past(session: SessionBase, query: str, count: int, exact: bool, stopped: Callable[[], bool]) -> str:
     """Return the results as text for the model, without the session itself. Raises Aborted once `stopped` returns True."""
-    from ..sources.for_model import search_for_model
+    from ..history.for_model import search_for_model
 
     return search_for_model(
         query,

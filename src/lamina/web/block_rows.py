@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from ..session.request_blocks import RequestBlock, RequestBlocks
+from ..history.request_blocks import RequestBlock, RequestBlocks
 from .conversation import turn_address
 from .html import Html, bdi, cut, file_name, tag
 from .numbers import price, tokens

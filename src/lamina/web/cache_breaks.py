@@ -14,9 +14,9 @@ from contextlib import suppress
 import msgspec
 
 from ..core.errors import LaminaError
-from ..sources.money import local_day
-from ..sources.scan import half_hour
-from ..sources.sessions import SourceSession
+from ..history.money import local_day
+from ..history.scan import half_hour
+from ..history.sessions import SourceSession
 from .html import Html, bdi, tag
 from .numbers import price, share, sum_known, tokens
 from .period import Period
@@ -100,7 +100,7 @@ class BreakCauses:
         return msgspec.json.decode(held, type=list[CacheBreak])
 
     def _read(self, session: SourceSession) -> list[CacheBreak]:
-        from ..session.followed_session import FollowedSession
+        from ..history.followed_session import FollowedSession
 
         windows = self._site.windows
         followed = FollowedSession(session.path, self._site.settings, origin=session.origin, kept=windows.load(session.path))

@@ -6,11 +6,11 @@ import os
 from contextlib import suppress
 from typing import Any
 
+from ..history.memories import MOST_BYTES, SourceMemory, read_memories
+from ..history.places import memory_files, open_plain
 from ..memory.recall.rank import Corpus, Ranked, SearchDocument
 from ..memory.store.topic import Topic
 from ..memory.store.topic_files import TopicHeader, sort_newest_first
-from ..sources.memories import MOST_BYTES, SourceMemory, read_memories
-from ..sources.places import memory_files, open_plain
 from .memory_places import Place
 
 

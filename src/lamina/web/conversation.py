@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 
 from ..core.usage import Usage
+from ..history.window_series import TurnRow
 from ..providers.amounts import Amount
-from ..session.window_series import TurnRow
 from .html import Attribute, Html, bdi, cut, tag
 from .numbers import amount, clock
 from .page import number_of, search_box

@@ -16,8 +16,8 @@ import msgspec
 from .session_index import SessionIndex
 
 if TYPE_CHECKING:
-    from ..session.followed_session import FollowedSession, KeptWindow
-    from ..session.window_series import Series
+    from ..history.followed_session import FollowedSession, KeptWindow
+    from ..history.window_series import Series
 
 # Increase the number when what is kept changes.
 NOTE = "window-5"
@@ -31,7 +31,7 @@ class KeptWindows:
 
     def load(self, path: str) -> KeptWindow | None:
         """Return the window of the file as it is now, if it was kept."""
-        from ..session.followed_session import KeptWindow
+        from ..history.followed_session import KeptWindow
 
         stamp = _stamp(path)
         held = self._index.peek(lambda index: index.note(path, NOTE, stamp)) if stamp else None

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from ..history.places import NAMES
+from ..history.recalls import Recalls
 from ..memory.memory import RECENT_SECONDS
 from ..memory.store.contract import MemoryVersion
 from ..memory.store.decided import DECIDED, Decision, read_decisions
@@ -19,8 +21,6 @@ from ..memory.store.scopes import INBOX
 from ..memory.store.topic import fold_name
 from ..memory.store.turn_changes import ClientChange, find_client_changes
 from ..memory.store.uses import read_uses
-from ..sources.places import NAMES
-from ..sources.recalls import Recalls
 from .memory_places import MemoryPlaces, Place, scan
 from .memory_stores import MemoryStores, mtime
 

@@ -18,6 +18,8 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from ..core.errors import LaminaError
+from ..history.memories import MOST_BYTES
+from ..history.recalls import Recalls
 from ..memory.recall.library import MemoryLibrary, Recalled, scope_modes
 from ..memory.recall.rank import Ranked
 from ..memory.store.contract import MOST_READ
@@ -28,8 +30,6 @@ from ..memory.store.journal import digest_of
 from ..memory.store.scopes import INBOX, TEAM
 from ..memory.store.topic import Topic, evidence_of, read_topic
 from ..memory.store.topic_files import HEAD_BYTES, TopicHeader, decode_text
-from ..sources.memories import MOST_BYTES
-from ..sources.recalls import Recalls
 from .codex_memories import CodexMemories
 from .memory_history import MemoryHistories, author_of
 from .memory_places import MemoryPlaces, Place

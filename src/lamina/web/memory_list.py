@@ -11,13 +11,13 @@ from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 
+from ..history.places import NAMES
+from ..history.recalls import Recalls
 from ..language.terms import normal
 from ..memory.recall.library import Recalled
 from ..memory.store.contract import MemoryVersion
 from ..memory.store.evidence import Freshness
 from ..memory.store.topic import evidence_of
-from ..sources.places import NAMES
-from ..sources.recalls import Recalls
 from .html import Child, Html, bdi, cut, join, tag
 from .memory_history import PlaceFacts, author_of
 from .memory_index import Card, FoundCard, MemoryIndex

@@ -24,6 +24,7 @@ from ..disk.home.loading import settings_in_force
 from ..disk.paths.project import slug
 from ..disk.settings_files import user_home
 from ..disk.transcripts.search import project_directories
+from ..history.places import NAMES, Origin
 from ..memory.memory import Memory, open_agent_memory
 from ..memory.store.project_identity import read_identity
 from ..memory.store.scopes import (
@@ -36,7 +37,6 @@ from ..memory.store.scopes import (
     locate_memory,
     project_root,
 )
-from ..sources.places import NAMES, Origin
 
 # Seconds that the list of places is kept, and the directories of a place: those move only with its project or the settings.
 PLACES_FRESH = 2.0

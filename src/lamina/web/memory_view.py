@@ -9,10 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ..history.places import NAMES
 from ..memory.store.contract import MOST_READ, READ_IN_PART, MemoryVersion
 from ..memory.store.evidence import read_anchor
 from ..memory.store.topic import evidence_of, origin_of
-from ..sources.places import NAMES
 from .diff import diff_texts
 from .html import Attribute, Child, Html, bdi, cut, join, tag
 from .inbox_view import inbox_panel, proposal_json, recent_json

@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from ..core.usage import Usage
+from ..history.money import DayMoney
 from ..providers.amounts import Amount, unit_parts
 from ..providers.models import CostParts
-from ..sources.money import DayMoney
 from .html import Html, bdi, tag
 from .numbers import amount, money, parts_apart, share
 from .period import Period

@@ -17,13 +17,13 @@ from starlette.routing import Route
 from ..conversation.window.model_window import window_of
 from ..core.budget import Spent
 from ..disk.home.ledger import read_ledger_day
+from ..history.money import DayMoney
+from ..history.places import NAMES, Origin
+from ..history.sessions import SourceSession, newest_memories
 from ..providers.amounts import units_of
 from ..providers.models import table
 from ..replay.html import ENGLISH, ReportWords, recorded_bill, saving_words
 from ..replay.savings import saving
-from ..sources.money import DayMoney
-from ..sources.places import NAMES, Origin
-from ..sources.sessions import SourceSession, newest_memories
 from . import cache_breaks
 from .changes import Done, Fields, change_route
 from .html import Child, Html, bdi, cut, join, tag

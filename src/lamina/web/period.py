@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from starlette.requests import Request
 
-from ..sources.money import local_day
-from ..sources.scan import half_hour
-from ..sources.sessions import SourceSession
+from ..history.money import local_day
+from ..history.scan import half_hour
+from ..history.sessions import SourceSession
 from .numbers import day as date_words
 from .site import Site
 from .words import Words

@@ -15,13 +15,13 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from ..core.policy import POLICIES
+from ..history.places import NAMES
+from ..history.sessions import SourceSession
 from ..replay.chart import ChartWords
 from ..replay.html import ENGLISH, ReportWords, SessionName, differences, parts, translated_page
 from ..replay.html import page as report_file
 from ..replay.report import ReplayReport
 from ..replay.variants import LAYERS
-from ..sources.places import NAMES
-from ..sources.sessions import SourceSession
 from .changes import Done, Fields, Refused, change_route
 from .html import Child, Html, bdi, cut, join, tag
 from .numbers import ago, length

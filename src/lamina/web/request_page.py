@@ -11,7 +11,7 @@ from typing import NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..session.request_blocks import RequestBlock, RequestBlocks
+from ..history.request_blocks import RequestBlock, RequestBlocks
 from .block_rows import block_rows
 from .html import Html, bdi, cut, join, tag
 from .page import fragment, json_response, later_part, number_of, page, problem, wants_json

@@ -11,10 +11,10 @@ from starlette.responses import Response
 
 from ..core.errors import InputError
 from ..core.settings import Billing
+from ..history.request_blocks import RequestBlock, RequestBlocks
+from ..history.window_series import KINDS, Balance, Decision, RequestPoint, Series
 from ..providers.amounts import Amount
 from ..providers.models import known as is_known
-from ..session.request_blocks import RequestBlock, RequestBlocks
-from ..session.window_series import KINDS, Balance, Decision, RequestPoint, Series
 from .block_rows import block_label, block_rows
 from .html import Attribute, Html, bdi, cut, join, tag
 from .numbers import NO_COUNTS, amount, clock, share, signed, time_of_day, tokens

@@ -17,9 +17,9 @@ from starlette.routing import Route
 
 from ..core.excerpts import excerpt_range, matches
 from ..core.settings import Settings
-from ..sources.catalogue import Catalogue, day_words
-from ..sources.places import NAMES
-from ..sources.query import (
+from ..history.catalogue import Catalogue, day_words
+from ..history.places import NAMES
+from ..history.query import (
     NO_WORDS,
     SearchedFile,
     SearchResult,

@@ -17,11 +17,11 @@ from ..core.errors import DiskError, LaminaError
 from ..core.records import Message, Record
 from ..core.settings import Billing, Settings
 from ..disk.transcripts.jsonl import Health, decode_object, raw_lines
+from ..history.followed_session import FollowedSession
+from ..history.request_blocks import SessionRequests
+from ..history.sessions import SourceSession, read
+from ..history.window_series import KINDS, RequestPoint, Series, TurnRow
 from ..providers.amounts import unit_parts
-from ..session.followed_session import FollowedSession
-from ..session.request_blocks import SessionRequests
-from ..session.window_series import KINDS, RequestPoint, Series, TurnRow
-from ..sources.sessions import SourceSession, read
 from .numbers import moment
 from .site import Site, stamp_of
 from .views_made import Stopped, Work

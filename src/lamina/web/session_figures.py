@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..core.usage import Usage
+from ..history.window_series import RequestPoint, Series
 from ..providers.amounts import unit_parts
-from ..session.window_series import RequestPoint, Series
 from . import request_view
 from .html import Html, tag
 from .numbers import NO_COUNTS, at_least, parts_apart, price, share, sum_known, tokens

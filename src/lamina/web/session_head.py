@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
+from ..history.places import NAMES
+from ..history.sessions import SourceSession
+from ..history.window_series import Series
 from ..providers.amounts import Amount
-from ..session.window_series import Series
-from ..sources.places import NAMES
-from ..sources.sessions import SourceSession
 from .html import Child, Html, bdi, cut, join, tag
 from .numbers import absolute, amount, length, moment
 from .page import view_head

@@ -19,12 +19,12 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from ..core.settings import Settings
-from ..sources.catalogue import Catalogue, IndexedFile, with_catalogue
-from ..sources.money import DayMoney, PaidSession, sum_money, without_copies
-from ..sources.places import NAMES, SourceFile, session_files
-from ..sources.query import count_sessions
-from ..sources.scan import Costs
-from ..sources.sessions import SourceSession, fold_subagents, homes_of, read_session
+from ..history.catalogue import Catalogue, IndexedFile, with_catalogue
+from ..history.money import DayMoney, PaidSession, sum_money, without_copies
+from ..history.places import NAMES, SourceFile, session_files
+from ..history.query import count_sessions
+from ..history.scan import Costs
+from ..history.sessions import SourceSession, fold_subagents, homes_of, read_session
 from .views_made import ViewsMade, Work
 
 T = TypeVar("T")

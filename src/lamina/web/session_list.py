@@ -14,9 +14,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..core.settings import Billing
+from ..history.places import NAMES
+from ..history.sessions import SourceSession
 from ..providers.amounts import Amount
-from ..sources.places import NAMES
-from ..sources.sessions import SourceSession
 from .html import Html, bdi, cut, join, tag
 from .numbers import NO_COUNTS, ago, amount, day, moment, tokens, tokens_apart
 from .page import icon, number_of, page, query, search_box
@@ -270,7 +270,7 @@ def _row(words: Words, session: SourceSession, now: float) -> Html:
 
 def _fullness(words: Words, session: SourceSession) -> Html:
     """A thin bar: the fullest request by kind, as a share of the window that the session states, of the usual one, or of the long one."""
-    from ..session.window_kinds import KINDS, parts_of_fullest  # not needed by the overview, which opens first
+    from ..history.window_kinds import KINDS, parts_of_fullest  # not needed by the overview, which opens first
 
     window = max(session.fullest, session.window or (WINDOW if session.fullest <= WINDOW else LONG_WINDOW))
     made, left, parts = list[Html](), 0, parts_of_fullest(session.full, session.head, session.fullest)

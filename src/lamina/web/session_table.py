@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..session.window_series import KINDS
+from ..history.window_series import KINDS
 from . import request_view
 from .html import Html, bdi, cut, join, tag
 from .numbers import clock, share, tokens

@@ -11,9 +11,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from ..session.window_series import KINDS, Series
-from ..sources.places import NAMES
-from ..sources.sessions import SourceSession
+from ..history.places import NAMES
+from ..history.sessions import SourceSession
+from ..history.window_series import KINDS, Series
 from . import conversation, request_page, request_view, turn_events, turn_view
 from .html import Attribute, Html, bdi, cut, tag
 from .numbers import size, tokens

@@ -19,9 +19,9 @@ from ..core.settings import Settings
 from ..disk.home.loading import settings_in_force
 from ..disk.paths.project import slug
 from ..disk.settings_files import lamina_home
-from ..sources.places import Origin
-from ..sources.recalls import Recalls, sum_recalls
-from ..sources.sessions import SourceSession, homes_of
+from ..history.places import Origin
+from ..history.recalls import Recalls, sum_recalls
+from ..history.sessions import SourceSession, homes_of
 from .dream_jobs import DreamJobs
 from .kept_windows import KeptWindows
 from .memory_index import MemoryIndex

@@ -14,9 +14,9 @@ from starlette.responses import Response
 
 from ..core.blocks import Block, Document, Image, RedactedThinking, Text, Thinking, ToolResult, ToolUse, Unknown
 from ..core.records import Attachment, Boundary, Clear, Message, Record
-from ..session.call_argument import argument_of
-from ..session.window_kinds import group_of
-from ..sources.content_kinds import MEMORY_KINDS
+from ..history.content_kinds import MEMORY_KINDS
+from ..history.request_blocks import argument_of
+from ..history.window_kinds import group_of
 from .html import Html, bdi, cut, file_name, join, tag
 from .markdown import markdown
 from .numbers import size

@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from ..core.blocks import ToolResult, ToolUse
 from ..core.records import Attachment, Foreign, Message, Newer, Record
-from ..session.window_series import TurnRow
+from ..history.window_series import TurnRow
 from .html import Html, cut, join, tag
 from .page import fragment, json_response, later_part, number_of, problem, wants_json
 from .session_data import OpenSession, text_of

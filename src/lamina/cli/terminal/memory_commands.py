@@ -88,7 +88,7 @@ def _waiting(chat: Chat, what: str) -> Iterator[None]:
 def search(chat: Chat, rest: str) -> None:
     import click
 
-    from ...sources.query import search as search_all
+    from ...history.query import search as search_all
     from ..search import body, heads
 
     if not rest:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...sources.sessions import SourceSession
+from ...history.sessions import SourceSession
 from ..completion import SHORT_ID
 from ..console import fit, minute
 from ..transcripts import find_sessions, locate

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ...core.settings import Settings
+from ...history.catalogue import Catalogue
+from ...history.places import NAMES, Origin, SourceFile, note_unread, session_files
+from ...history.sessions import homes_of
 from ...language.wording import counted
-from ...sources.catalogue import Catalogue
-from ...sources.places import NAMES, Origin, SourceFile, note_unread, session_files
-from ...sources.sessions import homes_of
 from .finding import Finding
 
 # About half a second of reading.

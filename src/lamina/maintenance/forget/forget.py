@@ -27,15 +27,15 @@ from ...disk.locks.lock_file import LifeLock
 from ...disk.transcripts.store import lock_path
 from ...disk.trees.rewrite import file_state, raw_lines, remove_tree, rewrite
 from ...disk.trees.rootdir import RootDir
+from ...history.memories import SourceMemory
+from ...history.places import NAMES, UNREAD
+from ...history.sessions import SourceSession
 from ...layers.l6_dream.record import dream_home, is_open, read_records, request_kill
 from ...layers.l6_dream.undo import recover
 from ...memory.store.directory import DirectoryStore
 from ...memory.store.history import hold_guard
 from ...memory.store.index import INDEX
 from ...memory.store.modes import GatedStore
-from ...sources.memories import SourceMemory
-from ...sources.places import NAMES, UNREAD
-from ...sources.sessions import SourceSession
 from ..kept_files import FORGET, KeptFiles, MemoryRoot, SessionFiles, regular_files, session_kind, unlisted_directories, windows
 from .memories import ForgetChange, MemoryChanges, changes, copied_lines_of
 from .subject import Subject

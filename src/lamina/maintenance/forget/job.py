@@ -25,9 +25,9 @@ from ...disk.files import read, remove, replace
 from ...disk.home.loading import settings_in_force
 from ...disk.settings_files import user_home
 from ...disk.temp_files import sweep_temps
+from ...history.sessions import memories, sessions
 from ...memory.store.index import INDEX
 from ...memory.store.scopes import project_root
-from ...sources.sessions import memories, sessions
 from ..kept_files import FORGET, KeptFiles, directories_with_temps, kept_files
 from .forget import REBUILT, ForgetReport, LeftFile, forget, held_by_others, remains, unread_file, why_not
 from .memories import copied_lines_of

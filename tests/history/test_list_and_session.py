@@ -15,15 +15,15 @@ import pytest
 from lamina import Settings
 from lamina.core.record_lines import Envelope, write_record
 from lamina.core.records import Break, Clear, Event, Record, Revoke, Rewind, Span
-from lamina.session.window_series import Series, window_series
-from lamina.sources.catalogue import scan_any
-from lamina.sources.places import Origin
-from lamina.sources.scan import Scan, SessionFigures
-from lamina.sources.sessions import read
+from lamina.history.catalogue import scan_any
+from lamina.history.places import Origin
+from lamina.history.scan import Scan, SessionFigures
+from lamina.history.sessions import read
+from lamina.history.window_series import Series, window_series
 from lamina.web.session_figures import fullest_of
 
-from ..sources.agents import codex_message, codex_row, codex_rows, codex_usage, pi_rows, said, write
 from ..web.made_home import ClaudeSession, window_session
+from .agents import codex_message, codex_row, codex_rows, codex_usage, pi_rows, said, write
 from .test_fullest_by_kind import claude as cleared_and_compacted
 from .test_window_series import MODEL, Session
 

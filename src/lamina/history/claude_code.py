@@ -15,11 +15,11 @@ import msgspec
 from ..core.blocks import Block, ToolResult, scrub
 from ..core.decoding import UNDECODABLE
 from ..core.records import Message, Record, Spill, is_placeholder
-from ..core.session_stats import DECIDED, SideCost
 from ..core.usage import read_usage
 from ..disk.transcripts.jsonl import objects_in
 from .content_kinds import input_chars, kind_of_attachment
 from .scan import IMAGE_CHARS, Scan, ScannedTurn, is_injected, one_line
+from .session_stats import DECIDED, SideCost
 
 # The texts before and after the path of a stored result.
 _STORED = "<persisted-output>\nOutput too large ("

@@ -12,13 +12,13 @@ import pytest
 from lamina import Settings
 from lamina.core.blocks import Text
 from lamina.core.log import Log
-from lamina.core.session_stats import session_stats
 from lamina.disk.transcripts.jsonl import Health
-from lamina.sources import sessions as sources
-from lamina.sources.positions import START, read_placed
-from lamina.sources.query import search
-from lamina.sources.rollout_lines import MOST_BASES, find_bases
-from lamina.sources.turns import is_users, numbered
+from lamina.history import sessions as sources
+from lamina.history.positions import START, read_placed
+from lamina.history.query import search
+from lamina.history.rollout_lines import MOST_BASES, find_bases
+from lamina.history.session_stats import session_stats
+from lamina.history.turns import is_users, numbered
 
 from .agents import asked, codex_message, codex_row, rollout
 

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from .records import Boundary, Break, Clear, Event, Message, Record, Revoke, Spill
-from .usage import Usage
+from ..core.records import Boundary, Break, Clear, Event, Message, Record, Revoke, Spill
+from ..core.usage import Usage
 
 # Four bytes per token is the usual rule of thumb; it is only used to estimate how much a spill saved.
 BYTES_PER_TOKEN = 4

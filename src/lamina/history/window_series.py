@@ -19,15 +19,15 @@ from ..core.blocks import Block, Text, Thinking, ToolResult, ToolUse
 from ..core.log import Log
 from ..core.policy import CLASSIC
 from ..core.records import Boundary, Event, Message, Record, Revoke
-from ..core.session_stats import SideCost
 from ..core.settings import Settings
 from ..core.usage import Usage
 from ..disk.transcripts.jsonl import Health
 from ..providers.models import CostParts, cost_parts, known
-from ..sources.content_kinds import input_chars
-from ..sources.places import NAMES, Origin
-from ..sources.scan import is_short_output, one_line, price_of, split_cost
-from ..sources.turns import is_users
+from .content_kinds import input_chars
+from .places import NAMES, Origin
+from .scan import is_short_output, one_line, price_of, split_cost
+from .session_stats import SideCost
+from .turns import is_users
 from .window_decisions import Balance as Balance
 from .window_decisions import Decision as Decision
 from .window_decisions import Mark, is_mark, list_decisions

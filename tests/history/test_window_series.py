@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from tests.core.histories import Builder, examples, histories, use, words
-from tests.sources import agents
+from tests.history import agents
 
-from lamina.core.explanation import explain
 from lamina.core.records import Clear, Event, Message, Record, Snapshot, Span
 from lamina.core.settings import Settings
 from lamina.core.usage import Usage
+from lamina.history.explanation import explain
+from lamina.history.places import Origin
+from lamina.history.sessions import read
+from lamina.history.window_decisions import WHY_CLEARED
+from lamina.history.window_series import KINDS, Decision, RequestPoint, Series, in_force, window_series
 from lamina.layers.l2_micro import step
-from lamina.session.window_decisions import WHY_CLEARED
-from lamina.session.window_series import KINDS, Decision, RequestPoint, Series, in_force, window_series
-from lamina.sources.places import Origin
-from lamina.sources.sessions import read
 
 MODEL = "claude-opus-4-5"
 CODE = "def answer(question):\n    return table[question]\n" * 200  # about 2,700 tokens

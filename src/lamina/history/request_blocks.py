@@ -1,6 +1,6 @@
 """One request of a session block by block: kind, size, cache state, since when it is there, and what carrying it has cost.
 
-The blocks are those of `lamina context --turn` (core/explanation.py); their sizes add up to the reported total, and the tokens without a
+The blocks are those of `lamina context --turn` (explanation.py); their sizes add up to the reported total, and the tokens without a
 record are those of the window over time. The difference to the request before matches blocks by record and content, so a block that was
 removed in the middle is the only one that went. Pure.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,16 +18,15 @@ from ..conversation.window.estimate import estimate
 from ..conversation.window.features import measure
 from ..core.blocks import Block, Wire
 from ..core.errors import InputError
-from ..core.explanation import HEAD_PATH, UNRECORDED, Cached, Explained, Explainer, Piece, Unrecorded, unmatched
 from ..core.message_list import SERVER_CALL, SERVER_RESULT
 from ..core.records import Message, Record
 from ..core.settings import Settings
 from ..core.usage import Usage
 from ..language.wording import counted
 from ..providers.amounts import unit_parts
-from ..sources.places import Origin
-from ..sources.scan import is_injected
-from .call_argument import CallArgument, argument_of
+from .explanation import HEAD_PATH, UNRECORDED, Cached, Explained, Explainer, Piece, Unrecorded, unmatched
+from .places import Origin
+from .scan import is_injected
 from .window_decisions import RequestPoint, token_price, units_of_write
 from .window_kinds import AT, SUMMARY_KINDS, group_of, kind_of_attachment
 from .window_series import Series, window_series
@@ -36,7 +35,9 @@ from .window_series import Series, window_series
 MOST_STATES = 8
 LEAST_STEP = 64
 
-NOTHING_TOLD = CallArgument("")
+# The arguments that say what a call is about, the most telling first, and those of them that are files.
+TELLING = ("file_path", "notebook_path", "command", "pattern", "url", "query", "path", "description", "prompt", "skill")
+PATHS = ("file_path", "notebook_path", "path")
 
 _PLAIN = {
     "tool": "tools",
@@ -49,6 +50,26 @@ _PLAIN = {
     "document": "user",
     **dict.fromkeys(SUMMARY_KINDS, "summary"),
 }
+
+
+class CallArgument(NamedTuple):
+    """The argument of a tool call that says what the call is about: a file, a command, a pattern."""
+
+    text: str
+    is_path: bool = False
+
+
+NOTHING_TOLD = CallArgument("")
+
+
+def argument_of(given: Any) -> CallArgument:
+    """Return the most telling argument of a call, or all of them if none is known to tell more than others."""
+    if not isinstance(given, dict):
+        return CallArgument(str(given))
+    key = next((key for key in TELLING if given.get(key)), None)
+    if key is None:
+        return CallArgument(", ".join(f"{name}: {value}" for name, value in given.items()))
+    return CallArgument(str(given[key]), key in PATHS and isinstance(given[key], str))
 
 
 class RequestBlock(msgspec.Struct, frozen=True):

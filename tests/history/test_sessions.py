@@ -21,15 +21,15 @@ from lamina import Settings
 from lamina.core.blocks import Text, ToolResult, ToolUse
 from lamina.core.log import Log
 from lamina.core.records import Message, Spill
-from lamina.core.session_stats import session_stats
 from lamina.disk.paths.project import slug
-from lamina.sources import codex
-from lamina.sources import sessions as sources
-from lamina.sources.catalogue import Catalogue, index_path, scan_any, with_catalogue
-from lamina.sources.places import SourceFile
-from lamina.sources.scan import Scan, ScannedTurn
-from lamina.sources.sessions import fold_subagents
-from lamina.sources.turns import numbered
+from lamina.history import codex
+from lamina.history import sessions as sources
+from lamina.history.catalogue import Catalogue, index_path, scan_any, with_catalogue
+from lamina.history.places import SourceFile
+from lamina.history.scan import Scan, ScannedTurn
+from lamina.history.session_stats import session_stats
+from lamina.history.sessions import fold_subagents
+from lamina.history.turns import numbered
 
 from ..cli.running import here
 from .agents import (

@@ -7,8 +7,8 @@ from tests.core.histories import Builder, words
 
 from lamina.core.blocks import Block, read_block, text
 from lamina.core.records import Break, Clear, Event, Message, Record, Revoke, Spill
-from lamina.core.session_stats import SessionStats, SideCost, session_stats
 from lamina.core.usage import Usage
+from lamina.history.session_stats import SessionStats, SideCost, session_stats
 
 USED = Usage(input_tokens=10, cache_read=80, cache_write=10, output_tokens=5)
 

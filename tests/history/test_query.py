@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import lamina
-from lamina.sources.query import NO_WORDS, query_words
+from lamina.history.query import NO_WORDS, query_words
 
 from .agents import CLAUDE, CODEX, PI, claude_answer, claude_user, codex_message, codex_rows, said, write
 from .conftest import Agents

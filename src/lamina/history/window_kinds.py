@@ -16,10 +16,10 @@ from ..core.blocks import Block, RedactedThinking, Text, Thinking, ToolResult, T
 from ..core.message_list import SERVER_CALL, SERVER_RESULT
 from ..core.records import Snapshot
 from ..core.view import Item, View
-from ..sources.content_kinds import KINDS as KINDS
-from ..sources.content_kinds import group_of as group_of
-from ..sources.content_kinds import kind_of_attachment as kind_of_attachment
-from ..sources.scan import CHARS_PER_TOKEN, is_injected
+from .content_kinds import KINDS as KINDS
+from .content_kinds import group_of as group_of
+from .content_kinds import kind_of_attachment as kind_of_attachment
+from .scan import CHARS_PER_TOKEN, is_injected
 from .window_report import SUMMARY_KINDS as SUMMARY_KINDS
 
 AT = {name: at for at, name in enumerate(KINDS)}

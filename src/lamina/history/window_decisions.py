@@ -18,14 +18,14 @@ from typing import Literal, NamedTuple, TypeAlias, TypeGuard
 import msgspec
 
 from ..core.records import Boundary, Break, Clear, Event, Record, Revoke, Rewind, Span, Spill
-from ..core.session_stats import BYTES_PER_TOKEN, DECIDED, SideCost, written_again
 from ..core.usage import Usage
 from ..language.wording import counted
 from ..prompt.break_causes import TTL_SECONDS
 from ..providers.amounts import units_of
 from ..providers.models import UNITS_READ, UNITS_WRITE, UNITS_WRITE_1H, cost_parts
-from ..sources.places import NAMES, Origin
-from ..sources.scan import is_other_model
+from .places import NAMES, Origin
+from .scan import is_other_model
+from .session_stats import BYTES_PER_TOKEN, DECIDED, SideCost, written_again
 
 DecisionKind: TypeAlias = Literal["spill", "clear", "compact", "collapse", "undo", "model", "break", "unrecorded"]
 Recorded: TypeAlias = Boundary | Break | Clear | Event | Revoke | Rewind | Span | Spill

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from tests.core.histories import Builder, examples, histories, use, words
 
 from lamina.core.errors import InputError
-from lamina.core.explanation import NOTHING, Explainer, explain_each
 from lamina.core.records import Clear, Record
 from lamina.core.settings import Settings
 from lamina.core.usage import Usage
-from lamina.session.request_blocks import RequestBlocks, SessionRequests, request_blocks, tokens_of
-from lamina.session.window_series import KINDS, window_series
+from lamina.history.explanation import NOTHING, Explainer, explain_each
+from lamina.history.request_blocks import RequestBlocks, SessionRequests, request_blocks, tokens_of
+from lamina.history.window_series import KINDS, window_series
 
 CODE = "def answer(question):\n    return table[question]\n" * 200
 MODEL = "claude-opus-4-5"

@@ -13,8 +13,8 @@ from lamina import Session, Settings
 from lamina.agent.agent import Agent
 from lamina.core.blocks import ToolUse
 from lamina.core.errors import Aborted
-from lamina.sources import sessions as sources
-from lamina.sources.for_model import NOTHING, search_for_model
+from lamina.history import sessions as sources
+from lamina.history.for_model import NOTHING, search_for_model
 from lamina.tools.registry import run_call
 
 from .agents import CLAUDE, claude_answer, claude_user, said, write

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from lamina.history import catalogue, scan
+from lamina.history.catalogue import Catalogue
+from lamina.history.places import SourceFile
+from lamina.history.scan import MOST_CHARS, Scan, ScannedTurn, shorten
 from lamina.memory.store.secrets import RedactedText, redact
-from lamina.sources import catalogue, scan
-from lamina.sources.catalogue import Catalogue
-from lamina.sources.places import SourceFile
-from lamina.sources.scan import MOST_CHARS, Scan, ScannedTurn, shorten
 
 from .agents import claude_answer, claude_user, said, write
 

@@ -11,14 +11,14 @@ import pytest
 from lamina.core.blocks import Image, ToolResult, ToolUse
 from lamina.core.log import Log
 from lamina.core.records import Attachment, Message
-from lamina.core.session_stats import session_stats
+from lamina.history import sessions as sources
+from lamina.history.codex import SUMMARY_CALL, scan_row
+from lamina.history.scan import IMAGE_CHARS, Scan
+from lamina.history.session_stats import session_stats
+from lamina.history.turns import is_users
 from lamina.replay.recorded_row import replay_recorded
 from lamina.replay.script import read_script
 from lamina.replay.token_scale import TokenCounter
-from lamina.sources import sessions as sources
-from lamina.sources.codex import SUMMARY_CALL, scan_row
-from lamina.sources.scan import IMAGE_CHARS, Scan
-from lamina.sources.turns import is_users
 
 from .agents import codex_message, codex_row, codex_usage, write
 

@@ -15,14 +15,14 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
+from ..core.blocks import DIGEST_BYTES, Block, ToolResult, ToolUse, Wire, canonical, read_block
+from ..core.copies import copy_with_containers
+from ..core.errors import InputError
+from ..core.log import Log
+from ..core.records import Attachment, Boundary, Break, Clear, Event, Message, Record, Span, Spill
+from ..core.usage import Usage
+from ..core.view import Item
 from ..language.wording import counted
-from .blocks import DIGEST_BYTES, Block, ToolResult, ToolUse, Wire, canonical, read_block
-from .copies import copy_with_containers
-from .errors import InputError
-from .log import Log
-from .records import Attachment, Boundary, Break, Clear, Event, Message, Record, Span, Spill
-from .usage import Usage
-from .view import Item
 
 Cached: TypeAlias = Literal["read", "partly", "new", "unknown"]
 Size: TypeAlias = Callable[[Block], int]

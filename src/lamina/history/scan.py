@@ -14,11 +14,11 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 from msgspec.structs import astuple
 
-from ..core.session_stats import written_again
 from ..core.usage import Usage
 from ..memory.store.secrets import redact
 from ..providers.models import UNITS_OUTPUT, UNITS_READ, UNITS_WRITE, CostParts, cost, cost_parts
 from .content_kinds import group_of
+from .session_stats import written_again
 from .trail import Trail, short_digest
 
 Speaker: TypeAlias = Literal["user", "assistant", "subagent", "memory"]

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.core.histories import histories, written
-from tests.sources import agents
+from tests.history import agents
 
 from lamina.core.records import Message, Record
 from lamina.core.settings import Settings
-from lamina.session.followed_session import FollowedSession, KeptWindow
-from lamina.session.window_series import window_series
-from lamina.sources.places import Origin
-from lamina.sources.positions import read_placed
-from lamina.sources.sessions import read
+from lamina.history.followed_session import FollowedSession, KeptWindow
+from lamina.history.places import Origin
+from lamina.history.positions import read_placed
+from lamina.history.sessions import read
+from lamina.history.window_series import window_series
 
 HOMES = {"claude-code": agents.claude_home, "codex": agents.codex_home, "pi": agents.pi_home}
 

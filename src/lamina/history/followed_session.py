@@ -18,9 +18,9 @@ import msgspec
 from ..core.records import Foreign, Newer, Record
 from ..core.settings import Settings
 from ..disk.transcripts.jsonl import MAX_LINE, Health, decode_object
-from ..sources.places import Origin
-from ..sources.positions import START, LinePosition, Placed, complete_end, read_placed, session_lines
-from ..sources.sessions import format_of
+from .places import Origin
+from .positions import START, LinePosition, Placed, complete_end, read_placed, session_lines
+from .sessions import format_of
 from .window_series import Series, WindowFold, in_force
 
 # Records between two pauses: a few milliseconds of work.

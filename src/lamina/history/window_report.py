@@ -22,7 +22,7 @@ from ..core.records import Boundary, Event, Message, Record, Spill
 from ..core.settings import Settings
 from ..core.view import View
 from ..disk.home.agent_homes import Origin
-from ..sources.content_kinds import MEMORY_KINDS
+from .content_kinds import MEMORY_KINDS
 
 SUMMARY_KINDS = frozenset({"summary", "partial", "snip", "collapse"})
 

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina import Settings
-from lamina.sources import sessions as sources
-from lamina.sources.catalogue import Catalogue, scan_any
-from lamina.sources.money import local_day, money_by_day
-from lamina.sources.places import SourceFile
-from lamina.sources.recalls import recall_counts
-from lamina.sources.scan import Scan, ScannedTurn
+from lamina.history import sessions as sources
+from lamina.history.catalogue import Catalogue, scan_any
+from lamina.history.money import local_day, money_by_day
+from lamina.history.places import SourceFile
+from lamina.history.recalls import recall_counts
+from lamina.history.scan import Scan, ScannedTurn
 
 from .agents import claude_answer, claude_user, codex_row, codex_rows, codex_usage, pi_rows, said, write
 from .conftest import Agents

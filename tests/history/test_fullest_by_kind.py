@@ -9,15 +9,15 @@ import msgspec
 import pytest
 
 from lamina import Settings
-from lamina.session.window_kinds import KINDS, parts_of_fullest
-from lamina.session.window_series import window_series
-from lamina.sources.catalogue import scan_any
-from lamina.sources.places import Origin
-from lamina.sources.scan import Scan
-from lamina.sources.sessions import read
+from lamina.history.catalogue import scan_any
+from lamina.history.places import Origin
+from lamina.history.scan import Scan
+from lamina.history.sessions import read
+from lamina.history.window_kinds import KINDS, parts_of_fullest
+from lamina.history.window_series import window_series
 
-from ..sources.agents import codex_message, codex_row, codex_usage, pi_rows, said, write
 from ..web.made_home import ClaudeSession
+from .agents import codex_message, codex_row, codex_usage, pi_rows, said, write
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 WORDS = "one two three four five six seven "
