@@ -17,7 +17,7 @@ from lamina.core.errors import DiskError, DiskFull, PathRefused
 from lamina.disk import crash_points as crash
 from lamina.disk import user_files
 from lamina.disk.temp_files import is_temp, sweep_temps
-from lamina.disk.user_files import FileVersion, open_regular, read_whole, replace, version
+from lamina.disk.user_files import FileVersion, read_whole, replace, version
 
 from .crash.harness import Fail, Kill, Say, Short, every, points
 from .processes import needs_fork, run_child, together
@@ -209,14 +209,12 @@ def test_what_is_no_regular_file_is_refused_without_blocking(tmp_path: Path, mak
     with pytest.raises(PathRefused, match=kind):
         replace(path, b"y", expect=state(path))
     with pytest.raises(PathRefused, match=kind):
-        open_regular(path)
-    with pytest.raises(PathRefused, match=kind):
         read_whole(path, 100)
 
 
 def test_a_device_is_not_even_opened() -> None:
     with pytest.raises(PathRefused, match="is a device"):
-        open_regular("/dev/null")
+        read_whole("/dev/null", 1)
 
 
 def test_a_hard_link_is_refused(tmp_path: Path) -> None:

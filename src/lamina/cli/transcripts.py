@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,6 +16,7 @@ from ..core.errors import DiskError, InputError, NoSuchSession
 from ..core.records import Attachment, Message, Record
 from ..disk.home.loading import settings_in_force
 from ..disk.paths.project import slug
+from ..disk.regular_file import IrregularFile, open_regular
 from ..disk.transcripts.jsonl import Health
 from ..disk.transcripts.search import MIN_BEGINNING, find_transcript
 from ..history import sessions as sources
@@ -152,20 +152,13 @@ def _check(path: Path) -> None:
 def _head(path: Path) -> bytes:
     """Return the first bytes, without blocking on a pipe or device."""
     try:
-        fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with open_regular(path) as file:
+            return file.read(LOOKED_AT)
+    except IrregularFile as error:
+        problem = "is a directory, not a transcript" if error.kind == "a directory" else "is not a regular file"
+        raise InputError("session", f"{path} {problem}", REMEDY) from None
     except OSError as error:
         raise _unreadable(path, error) from None
-    try:
-        mode = os.fstat(fd).st_mode
-        if stat.S_ISDIR(mode):
-            raise InputError("session", f"{path} is a directory, not a transcript", REMEDY)
-        if not stat.S_ISREG(mode):
-            raise InputError("session", f"{path} is not a regular file", REMEDY)
-        return os.read(fd, LOOKED_AT)
-    except OSError as error:
-        raise _unreadable(path, error) from None
-    finally:
-        os.close(fd)
 
 
 def _unreadable(path: Path, error: OSError) -> DiskError | InputError:

@@ -2,6 +2,7 @@
 
 ENOSPC EDQUOT                   DiskFull
 EACCES EPERM EROFS              ReadOnly
+IrregularFile                   PathRefused: a directory, a pipe or a device is in place of a file
 ELOOP EMLINK                    PathRefused: a link is in place of a file or directory of ours
 ENOTDIR                         DiskError that names the file in the place of a directory
 ENOLCK ENOSYS EOPNOTSUPP …      LockUnsupported, if the call was for a lock
@@ -16,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from ..core.errors import DiskError, DiskFull, LockUnsupported, PathRefused, ReadOnly
+from .regular_file import IrregularFile
 
 
 def _codes(*names: str) -> frozenset[int]:
@@ -33,6 +35,8 @@ _NO_LOCKS = _codes("ENOLCK", "ENOSYS", "EOPNOTSUPP", "ENOTSUP", "EINVAL")
 
 def disk_error(error: OSError, path: str | os.PathLike[str]) -> DiskError:
     where = os.fspath(path)
+    if isinstance(error, IrregularFile):
+        return PathRefused(where, f"is {error.kind}", "name a regular file")
     if error.errno in _FULL:
         return DiskFull(where)
     if error.errno in _READ_ONLY:

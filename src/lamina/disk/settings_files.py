@@ -9,7 +9,6 @@ block; elsewhere it is refused unread.
 from __future__ import annotations
 
 import os
-import stat
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -22,6 +21,7 @@ from ..core.flags import Flags
 from ..core.settings import Document, Finding, Settings, Source, resolve
 from ..core.settings.kinds import printable
 from .paths.memory_paths import check_root
+from .regular_file import IrregularFile, open_regular
 
 MANAGED_PATH = "/etc/lamina/settings.json"
 FILE_NAME = "settings.json"
@@ -35,9 +35,6 @@ MOST_BYTES = 1_000_000
 # Hooks, the most nested setting, need five levels.
 DEEPEST = 32
 LONGEST_SHOWN_PATH = 500
-
-_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
-_FLAGS |= getattr(os, "O_BINARY", 0)
 
 
 class SettingsPaths(msgspec.Struct, frozen=True):
@@ -196,20 +193,14 @@ def _same(path: Path, other: Path) -> bool:
 def _content(path: Path) -> bytes:
     """Return the content of a regular file, or no bytes if it does not exist. Never blocks on a pipe or device."""
     try:
-        number = os.open(path, _FLAGS)
-    except (FileNotFoundError, NotADirectoryError):
-        return b""
-    except (OSError, ValueError) as fault:
-        raise _Unusable(f"cannot be read ({_reason(fault)})") from None
-    try:
-        if not stat.S_ISREG(os.fstat(number).st_mode):
-            raise _Unusable("is not a regular file")
-        with open(number, "rb", closefd=False) as file:
+        with open_regular(path) as file:
             content = file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        return b""
+    except IrregularFile:
+        raise _Unusable("is not a regular file") from None
     except OSError as fault:
         raise _Unusable(f"cannot be read ({_reason(fault)})") from None
-    finally:
-        os.close(number)
     if len(content) > MOST_BYTES:
         raise _Unusable(f"is larger than {MOST_BYTES:,} bytes")
     return content

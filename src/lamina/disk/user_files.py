@@ -32,8 +32,8 @@ from typing import NamedTuple
 from ..core.errors import DiskError, PathRefused, ProtectedFile, ReadOnly
 from .crash_points import point
 from .dirfd import CREATE_NEW, Dir, sync_fd
-from .faults import reporting
-from .files import read_head
+from .faults import AbsentIsFine, reporting
+from .regular_file import open_regular, refuse_irregular
 from .temp_files import staged_at
 
 AnyPath = str | os.PathLike[str]
@@ -52,13 +52,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_free_in_child)
 
 _SET_ID = stat.S_ISUID | stat.S_ISGID
-_KINDS = (
-    (stat.S_ISDIR, "a directory"),
-    (stat.S_ISFIFO, "a named pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
 
 
 class FileVersion(NamedTuple):
@@ -79,41 +72,14 @@ def version(found: os.stat_result) -> FileVersion:
     return FileVersion(found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)
 
 
-def open_regular(path: AnyPath) -> int | None:
-    """Open a regular file for reading; the caller closes the descriptor. Returns None if the file does not exist.
-
-    Raises PathRefused for anything but a regular file. The kind is checked before opening, because merely opening some devices
-    has effects, and again on the descriptor, which is the check that counts.
-    """
-    with reporting(path):
-        try:
-            _refuse_irregular(os.stat(path), path)
-            inert = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_CLOEXEC", 0)
-            fd = os.open(path, os.O_RDONLY | inert | getattr(os, "O_BINARY", 0))
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-    try:
-        _refuse_irregular(os.fstat(fd), path)
-    except BaseException:
-        os.close(fd)
-        raise
-    return fd
-
-
 def read_whole(path: AnyPath, max_bytes: int) -> FileContent | None:
     """Read all of a regular file. Returns None if it does not exist; raises DiskError if it is larger than `max_bytes`."""
-    fd = open_regular(path)
-    if fd is None:
-        return None
-    try:
-        with reporting(path):
-            found = os.fstat(fd)
-            data = read_head(fd, max_bytes + 1)
-    finally:
-        os.close(fd)
-    if len(data) > max_bytes:
-        raise DiskError(os.fspath(path), f"is larger than {max_bytes >> 20} MB", "change it with a command instead")
-    return FileContent(data, version(found))
+    with AbsentIsFine(), reporting(path), open_regular(path) as file:
+        content = FileContent(file.read(max_bytes + 1), version(os.fstat(file.fileno())))
+        if len(content.data) > max_bytes:
+            raise DiskError(os.fspath(path), f"is larger than {max_bytes >> 20} MB", "change it with a command instead")
+        return content
+    return None
 
 
 def replace(
@@ -129,7 +95,8 @@ def replace(
         there = where.stat(name)
         _refuse_change(there, expect, full)
         if there is not None:
-            _refuse_irregular(there, full)
+            with reporting(full):
+                refuse_irregular(there, full)
             _refuse_protected(there, full)
         mode = stat.S_IMODE(there.st_mode) if there is not None else _new_mode(where)
         with staged_at(where, name, data, durability="process", shared=True) as temp:
@@ -145,12 +112,6 @@ def replace(
     if published is None:
         raise DiskError(full, "was removed by another program right after it was written", "find and stop that program")
     return version(published)
-
-
-def _refuse_irregular(found: os.stat_result, path: AnyPath) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        kind = next((name for test, name in _KINDS if test(found.st_mode)), "not a regular file")
-        raise PathRefused(os.fspath(path), f"is {kind}", "name a regular file")
 
 
 def _refuse_protected(found: os.stat_result, full: str) -> None:
@@ -279,7 +240,7 @@ def remove(path: AnyPath, *, expect: FileVersion) -> None:
         found = where.stat(name)
         if found is None:
             return
-        _refuse_irregular(found, where.full(name))
+        refuse_irregular(found, where.full(name))
         _refuse_change(found, expect, where.full(name))
         point("user.remove")
         os.unlink(where.at(name), dir_fd=where.fd)

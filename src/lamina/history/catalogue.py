@@ -20,11 +20,12 @@ import msgspec
 
 from ..core.errors import DiskError
 from ..disk.database import DAMAGE, open_database, remove_database
+from ..disk.regular_file import open_regular
 from ..disk.transcripts.jsonl import MAX_LINE, Health, decode_object, whole_objects
 from ..language.terms import unstemmed
 from . import claude_code, codex, pi
 from .memories import scan_memory
-from .places import Origin, SourceFile, note_unread, open_plain
+from .places import Origin, SourceFile, note_unread
 from .rollout_lines import find_bases
 from .scan import Scan, ScannedTurn
 
@@ -177,7 +178,7 @@ class Catalogue:
     def _index(self, kind: Kind, file: SourceFile, unread: list[str]) -> None:
         row = self._row_of(file.path)
         try:
-            with open_plain(file.path) as opened:
+            with open_regular(file.path, follow=False) as opened:
                 if row is not None and (kind == "memory" or not _appended(opened, row, file)):
                     self._remove(row.id)
                     row = None
@@ -338,7 +339,7 @@ def new_scan(
     """Return the state before the first line of a file. A fork of Codex goes on with the turns and the window of its base."""
     before = Scan()
     for part in find_bases(path).parts if origin == "codex" else ():
-        with suppress(OSError), open_plain(part.path) as opened:
+        with suppress(OSError), open_regular(part.path, follow=False) as opened:
             _scan(origin, opened, 0, before, [], pause, end=part.size)
     return Scan(
         parent=parent,
@@ -355,7 +356,7 @@ def new_scan(
 def scan_whole(origin: Origin, path: str, *, parent: str = "", elsewhere: Collection[str] = ()) -> Scan:
     """Scan a whole file, without the answers with these digests, which are in another one. Raises OSError if the file is gone."""
     scan = new_scan(origin, path, parent=parent, elsewhere=elsewhere)
-    with open_plain(path) as opened:
+    with open_regular(path, follow=False) as opened:
         _scan(origin, opened, 0, scan, [], lambda: None)
     return scan
 

@@ -7,12 +7,10 @@ where Lamina writes.
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from ..disk.home.agent_homes import ORIGINS as ORIGINS
 from ..disk.home.agent_homes import Origin as Origin
@@ -24,8 +22,6 @@ NAMES: dict[Origin, str] = {"lamina": "Lamina", "claude-code": "Claude Code", "c
 MOST_DEPTH = 4
 # A memory directory may contain the team's, which may contain directories.
 MEMORY_DEPTH = 2
-# Neither a link nor a pipe is followed or waited for; what a system lacks is left out.
-_PLAIN = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC"))
 SUBAGENTS = "subagents"
 # Where Codex keeps its sessions.
 ROLLOUTS = ("sessions", "archived_sessions")
@@ -43,15 +39,6 @@ class SourceFile(NamedTuple):
     mtime_ns: int
     inode: int
     parent: str = ""
-
-
-def open_plain(path: str) -> BinaryIO:
-    """Open a file that was listed. It is refused if it has become a link, a pipe or a device since then."""
-    fd = os.open(path, os.O_RDONLY | _PLAIN)
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
-    return os.fdopen(fd, "rb")
 
 
 def session_files(homes: Mapping[Origin, Path], unread: list[str]) -> Iterator[SourceFile]:

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import msgspec
 
 from ..core.decoding import UNDECODABLE
+from ..disk.regular_file import open_regular
 from ..disk.transcripts.jsonl import MAX_LINE, Health, raw_lines
-from .places import find_rollout, open_plain
+from .places import find_rollout
 
 # Before every line of every chain.
 BEGINNING = -(1 << 62)
@@ -66,7 +67,7 @@ def find_bases(path: str | os.PathLike[str]) -> BaseChain:
 
 def _base_of(path: str) -> _Base | None:
     try:
-        with open_plain(path) as file:
+        with open_regular(path, follow=False) as file:
             return msgspec.json.decode(file.readline(MAX_LINE), type=_FirstLine).payload.history_base
     except (*UNDECODABLE, OSError):
         return None

@@ -23,6 +23,7 @@ from ..core.records import Record
 from ..core.settings import Settings
 from ..core.usage import Usage
 from ..disk.paths.project import slug
+from ..disk.regular_file import open_regular
 from ..disk.settings_files import lamina_home, user_home
 from ..disk.transcripts.jsonl import Health, decode_object, raw_lines
 from ..disk.transcripts.store import read_origin, read_transcript
@@ -34,7 +35,7 @@ from .codex import CodexReader
 from .copies import older_files
 from .memories import SourceMemory, read_memories
 from .pi import PiReader
-from .places import Origin, SourceFile, agent_homes, markdown_files, memory_files, note_unread, open_plain, session_files
+from .places import Origin, SourceFile, agent_homes, markdown_files, memory_files, note_unread, session_files
 from .rollout_lines import BEGINNING, rollout_lines
 from .scan import Costs, Scan, SessionFigures
 
@@ -316,7 +317,7 @@ def memories(
         if wanted is not None and place not in wanted:
             continue
         try:
-            with open_plain(path) as file:
+            with open_regular(path, follow=False) as file:
                 data, modified = file.read(MOST_MEMORY), os.fstat(file.fileno()).st_mtime
         except FileNotFoundError:
             continue
@@ -336,7 +337,7 @@ def newest_memories(settings: Settings, count: int, *, environ: Mapping[str, str
     found: list[SourceMemory] = []
     # A memory may name an earlier date itself, and an index file holds none: more files than memories are read.
     for modified, origin, path, place in nlargest(4 * count, dated):
-        with suppress(OSError), open_plain(path) as file:
+        with suppress(OSError), open_regular(path, follow=False) as file:
             found += read_memories(origin, path, file.read(MOST_MEMORY), modified, place)
     return nlargest(count, found, key=lambda one: one.modified)
 

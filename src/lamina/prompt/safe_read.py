@@ -11,19 +11,17 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from pathlib import Path
 
 import msgspec
 
-from ..disk.dirfd import READ
-from ..disk.files import read_head
+from ..disk.regular_file import IrregularFile, open_regular
 
 # 25 times the amount of a file that is sent: anything larger is data, not instructions.
 MOST_BYTES = 1 << 20
 
 # The file system has no file with a name that is too long.
-_ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL}
+_ABSENT = {errno.ENOENT, errno.ENAMETOOLONG, errno.EINVAL}
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -41,41 +39,15 @@ class UnusableFile(msgspec.Struct, frozen=True):
 def read_text(real: Path, *, most: int = MOST_BYTES) -> FileText | UnusableFile | None:
     """Return the text at a resolved path, or None if nothing exists there."""
     try:
-        if problem := _unfit(os.lstat(real), most):
-            return UnusableFile(problem)
-        number = os.open(real, os.O_RDONLY | READ)
+        with open_regular(real, follow=False) as file:
+            owner = os.fstat(file.fileno()).st_uid
+            data = file.read(most + 1)
+    except IrregularFile as fault:
+        return UnusableFile("is a directory" if fault.kind == "a directory" else "is not a regular file")
     except OSError as fault:
-        return None if fault.errno in _ABSENT else UnusableFile(f"can't be read ({_reason(fault)})")
-    except ValueError:  # a NUL in the name
-        return None
-    try:
-        found = os.fstat(number)
-        if problem := _unfit(found, most):
-            return UnusableFile(problem)
-        data = read_head(number, most + 1)
-    except OSError as fault:
-        return UnusableFile(f"can't be read ({_reason(fault)})")
-    finally:
-        os.close(number)
+        return None if fault.errno in _ABSENT else UnusableFile(f"can't be read ({fault.strerror or fault})")
     if len(data) > most:
-        return UnusableFile(_too_large(most))
-    text = _decoded(data)
-    return text if isinstance(text, UnusableFile) else FileText(text, found.st_uid)
-
-
-def _unfit(found: os.stat_result, most: int) -> str | None:
-    if stat.S_ISDIR(found.st_mode):
-        return "is a directory"
-    if not stat.S_ISREG(found.st_mode):
-        return "is not a regular file"
-    return _too_large(most) if found.st_size > most else None
-
-
-def _too_large(most: int) -> str:
-    return f"is larger than {most:,} bytes"
-
-
-def _decoded(data: bytes) -> str | UnusableFile:
+        return UnusableFile(f"is larger than {most:,} bytes")
     if data.startswith(_WIDE):
         return UnusableFile("is UTF-16 text; save it as UTF-8")
     if b"\0" in data:
@@ -84,8 +56,4 @@ def _decoded(data: bytes) -> str | UnusableFile:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
         return UnusableFile(f"is not UTF-8 text (byte {fault.start + 1:,})")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _reason(fault: OSError) -> str:
-    return fault.strerror or str(fault)
+    return FileText(text.replace("\r\n", "\n").replace("\r", "\n"), owner)

@@ -8,7 +8,6 @@ notice.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from ..core.log import Log, seeded
 from ..core.record_lines import Envelope
 from ..core.records import Attachment, Forked, Message, new_id
 from ..disk.paths.project import slug
+from ..disk.regular_file import read_start
 from ..disk.transcripts.jsonl import Health
 from ..disk.transcripts.search import find_transcript
 from ..disk.transcripts.store import (
@@ -266,14 +266,4 @@ def _first_line(path: Path) -> str:
 
     Files in a working tree are untrusted: a named pipe must not block us, and a huge file must not be read whole.
     """
-    try:
-        fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
-    except (OSError, ValueError):
-        return ""
-    try:
-        data = os.read(fd, MAX_LINE) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
-    except OSError:
-        return ""
-    finally:
-        os.close(fd)
-    return data.split(b"\n")[0].decode("utf-8", "replace").strip()
+    return read_start(path, MAX_LINE).split(b"\n")[0].decode("utf-8", "replace").strip()

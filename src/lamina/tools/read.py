@@ -20,10 +20,10 @@ from typing import assert_never
 
 from ..core.blocks import DIGEST_BYTES, Wire
 from ..core.prompt_files import prompt_text
-from ..disk.faults import reporting
+from ..disk.faults import AbsentIsFine, reporting
 from ..disk.files import read_head
 from ..disk.paths.user_paths import missing, resolve
-from ..disk.user_files import open_regular
+from ..disk.regular_file import open_regular
 from ..language.wording import counted
 from .file_kinds import HEAD_BYTES, BinaryKind, ImageKind, TextKind, detect_kind
 from .pages import LINE_CHARACTERS, FoldedLines, TextPage, as_utf8, chunks, read_page
@@ -58,25 +58,21 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
     path = resolve(arguments["file_path"], context.cwd)
     if os.path.isdir(path):
         return failure(f"{path} is a directory. List its files with Glob, then read one of them.", path=str(path))
-    fd = open_regular(path)
-    if fd is None:
-        return failure(missing(path, context.cwd), path=str(path))
-    try:
-        with reporting(path):
-            head = read_head(fd, HEAD_BYTES)
-            os.lseek(fd, 0, os.SEEK_SET)
-            match detect_kind(head):
-                case TextKind() as text:
-                    return _text(path, fd, text, arguments, context)
-                case ImageKind(media_type):
-                    return _image(path, fd, media_type, context)
-                case BinaryKind(kind):
-                    problem = f"{path} is {kind} and can't be shown as text. Use a command that understands it."
-                    return failure(problem, path=str(path), bytes=os.fstat(fd).st_size)
-                case other:
-                    assert_never(other)
-    finally:
-        os.close(fd)
+    with AbsentIsFine(), reporting(path), open_regular(path) as file:
+        fd = file.fileno()
+        head = read_head(fd, HEAD_BYTES)
+        os.lseek(fd, 0, os.SEEK_SET)
+        match detect_kind(head):
+            case TextKind() as text:
+                return _text(path, fd, text, arguments, context)
+            case ImageKind(media_type):
+                return _image(path, fd, media_type, context)
+            case BinaryKind(kind):
+                problem = f"{path} is {kind} and can't be shown as text. Use a command that understands it."
+                return failure(problem, path=str(path), bytes=os.fstat(fd).st_size)
+            case other:
+                assert_never(other)
+    return failure(missing(path, context.cwd), path=str(path))
 
 
 def _text(path: Path, fd: int, text: TextKind, arguments: Wire, context: Context) -> ToolOutput:

@@ -22,7 +22,8 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ..core.globs import compile_name
-from .walk import open_read, walk
+from ..disk.regular_file import open_regular
+from .walk import walk
 
 _BLOCK = 4 << 20
 # Matches that span lines need the whole file in memory; a larger file is not a source file.
@@ -73,16 +74,11 @@ class FileSearch:
 
     def _file(self, path: str) -> None:
         try:
-            fd = open_read(os.path.join(self.spec.root, path))
+            with open_regular(os.path.join(self.spec.root, path)) as file:
+                count = self._whole(file.fileno(), path) if self.spec.multiline else self._lines(file.fileno(), path)
         except OSError:
             # The file is gone or not readable: skip it, as ripgrep does.
             return
-        try:
-            count = self._whole(fd, path) if self.spec.multiline else self._lines(fd, path)
-        except OSError:
-            return
-        finally:
-            os.close(fd)
         self.found = self.found or count > 0
         if count and self.spec.mode != "content":
             self._write(os.fsencode(path) + b"\0%d\n" % count)

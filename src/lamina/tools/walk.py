@@ -15,6 +15,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from ..core.globs import PathGlob, compile_name, compile_path, expand_braces, match_path, split_path
+from ..disk.regular_file import read_start
 
 # Rarely wanted, and often larger than everything else together.
 SKIPPED = (".git", ".hg", ".svn", ".jj", "node_modules", "__pycache__")
@@ -22,8 +23,6 @@ SKIPPED = (".git", ".hg", ".svn", ".jj", "node_modules", "__pycache__")
 _MOST_IGNORE_BYTES = 1 << 20
 # All entries of a directory are in memory at once, to be sorted.
 _MOST_ENTRIES = 200_000
-# A pipe or a device that replaced a file since it was listed must not block us.
-_INERT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 class FoundFile(NamedTuple):
@@ -74,22 +73,9 @@ def read_rule(line: str, *, wanted: bool) -> IgnoreRule | None:
     return IgnoreRule(name, compile_path(parts), wanted, line.endswith("/"))
 
 
-def open_read(path: str) -> int:
-    return os.open(path, os.O_RDONLY | _INERT)
-
-
 def read_ignore(directory: str, base: int) -> IgnoreRules | None:
     """Read the directory's .gitignore; None if it is missing or unreadable."""
-    try:
-        fd = open_read(os.path.join(directory, ".gitignore"))
-    except OSError:
-        return None
-    try:
-        text = os.read(fd, _MOST_IGNORE_BYTES).decode("utf-8", "replace")
-    except OSError:
-        return None
-    finally:
-        os.close(fd)
+    text = read_start(os.path.join(directory, ".gitignore"), _MOST_IGNORE_BYTES).decode("utf-8", "replace")
     lines = (line.rstrip("\r").rstrip(" ") for line in text.split("\n") if not line.startswith("#"))
     rules = [rule for line in lines if line and (rule := read_rule(line, wanted=False)) is not None]
     return IgnoreRules(rules, base) if rules else None

@@ -6,8 +6,9 @@ import os
 from contextlib import suppress
 from typing import Any
 
+from ..disk.regular_file import open_regular
 from ..history.memories import MOST_BYTES, SourceMemory, read_memories
-from ..history.places import memory_files, open_plain
+from ..history.places import memory_files
 from ..memory.recall.rank import Corpus, Ranked, SearchDocument
 from ..memory.store.topic import Topic
 from ..memory.store.topic_files import TopicHeader, sort_newest_first
@@ -21,7 +22,7 @@ class CodexMemories:
     def sections(self, place: Place) -> list[SourceMemory]:
         found = list[SourceMemory]()
         for origin, path, _ in memory_files({"codex": place.path.parent}, []):
-            with suppress(OSError), open_plain(path) as opened:
+            with suppress(OSError), open_regular(path, follow=False) as opened:
                 info = os.fstat(opened.fileno())
                 state = (info.st_size, info.st_mtime_ns)
                 known = self._sections.get(path)

@@ -21,8 +21,8 @@ from ...core.reach import path_in
 from ...core.receipts import Told
 from ...core.records import Attachment
 from ...core.view import Item
-from ...disk.files import read_head
-from ...disk.user_files import open_regular
+from ...disk.faults import reporting
+from ...disk.regular_file import open_regular
 from ...fork.host import Restorable
 from ...tools.hooks.answers import HookOutcome
 from ...tools.read_state import ReadFile
@@ -227,15 +227,11 @@ def _found(one: ReadFile) -> FoundFile:
     if one.seen.media_type:
         return FoundFile(one.path, None, why="it is an image")
     try:
-        fd = open_regular(one.path)
-        if fd is None:
-            return FoundFile(one.path, None, why="it no longer exists")
-        try:
-            data = read_head(fd, MAX_FILE)
-        finally:
-            os.close(fd)
-    except (DiskError, OSError) as error:
-        return FoundFile(one.path, None, why=str(error))
+        with reporting(one.path), open_regular(one.path) as file:
+            data = file.read(MAX_FILE)
+    except DiskError as error:
+        missing = isinstance(error.__cause__, FileNotFoundError)
+        return FoundFile(one.path, None, why="it no longer exists" if missing else str(error))
     if b"\0" in data:
         return FoundFile(one.path, None, why="it is no longer a text file")
     first = max(1, one.seen.offset)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from pathlib import Path
@@ -28,6 +27,7 @@ from ...core.settings.collection_kinds import HOOK_TABLE
 from ...core.settings.kinds import printable
 from ..files import read, update
 from ..paths.project import canonical_git_root
+from ..regular_file import read_start
 from ..settings_files import TRUST_NAME, load_settings
 
 FILE_NAME = TRUST_NAME
@@ -42,7 +42,6 @@ MOST_PROJECTS = 2_000
 _MAX_BYTES = 4 << 20
 # Front matter ends within 4 kB, but the line before it may be padded. No agent file is longer than this.
 _HEAD = 64 << 10
-_LOOK = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 # As deep as an agent file's hooks go.
 _DEEPEST = 7
 # Users do not read a question with more lines than this.
@@ -170,24 +169,12 @@ def _agents(project: Somewhere) -> dict[str, str]:
     nearest, *above = list_agent_places(project)
     for path in (path for place in (nearest, *above) for path in list_agent_files(place)):
         # Split exactly as the loader does. Otherwise a BOM, other line ends or a line such as `---x` could hide settings.
-        text = _head(path).decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
+        text = read_start(path, _HEAD).decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
         matter = split_front_matter(text).head
         if matter is not None:
             name = os.path.relpath(path, nearest)
             found[name.encode("utf-8", "replace").decode()] = matter
     return found
-
-
-def _head(path: Path) -> bytes:
-    """Return the beginning of a regular file, or no bytes for anything else. Never blocks."""
-    try:
-        fd = os.open(path, _LOOK)
-    except OSError:
-        return b""
-    try:
-        return os.read(fd, _HEAD) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
-    finally:
-        os.close(fd)
 
 
 def _plain(value: object) -> Any:

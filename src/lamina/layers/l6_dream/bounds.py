@@ -31,8 +31,9 @@ from ...core.blocks import ToolUse, Wire
 from ...core.errors import DiskError
 from ...disk.files import remove
 from ...disk.paths.file_names import fold
+from ...disk.regular_file import open_regular
 from ...disk.transcripts.search import list_transcripts
-from ...disk.user_files import open_regular, read_whole
+from ...disk.user_files import read_whole
 from ...fork.tool_runner import CompletedCall
 from ...memory.guard.facts import count_words, facts_of, folded_words, is_mostly_in, negates
 from ...memory.store.contract import MOST_READ
@@ -312,8 +313,5 @@ def _search_file(path: Path, wanted: str, room: int) -> Sequence[str]:
 
 
 def _read_lines(path: Path) -> Iterator[bytes]:
-    with suppress(DiskError, OSError):
-        fd = open_regular(path)
-        if fd is not None:
-            with open(fd, "rb") as file:
-                yield from file
+    with suppress(OSError), open_regular(path) as file:
+        yield from file

@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 
 from ...core.errors import InputError
 from ...disk.database import DAMAGE, open_foreign
-from ...disk.faults import reporting
-from ...disk.files import read_head
-from ...disk.user_files import open_regular
+from ...disk.faults import AbsentIsFine, reporting
+from ...disk.regular_file import open_regular
 from ...language.wording import counted
 from ...memory.store.topic import short_digest
 from .basic_memory import DATABASE
@@ -48,15 +47,9 @@ class ClaudeMemRows(NamedTuple):
 def database_at(real: Path) -> Path | None:
     """Return the database if the path is one of claude-mem, or the directory of one."""
     path = real / FILE if real.is_dir() else real
-    fd = open_regular(path)
-    if fd is None:
-        return None
-    try:
-        with reporting(path):
-            found = read_head(fd, len(_SQLITE)) == _SQLITE
-    finally:
-        os.close(fd)
-    return path if found and path.name != DATABASE else None
+    with AbsentIsFine(), reporting(path), open_regular(path) as file:
+        return path if file.read(len(_SQLITE)) == _SQLITE and path.name != DATABASE else None
+    return None
 
 
 def read_rows(path: Path, choice: ProjectChoice) -> ClaudeMemRows:

@@ -16,10 +16,9 @@ from typing import Literal, NamedTuple, TypeAlias, assert_never, get_args
 
 from ...core.errors import DiskError, InputError
 from ...core.front_matter import read_front_matter
-from ...disk.faults import reporting
-from ...disk.files import read_head
+from ...disk.faults import AbsentIsFine, reporting
+from ...disk.regular_file import open_regular
 from ...disk.trees.rootdir import RootDir
-from ...disk.user_files import open_regular
 from . import basic_memory, claude_mem, mcp_memory, mem0
 from .agents_md import read_agents_md
 from .claude_code import read_claude_code
@@ -74,18 +73,12 @@ def read_source(path: Path, choice: ProjectChoice = ANY_PROJECT) -> tuple[Memory
     real = notes or real
     if real.is_dir():
         return _directory(real, name)
-    fd = open_regular(real)
-    if fd is None:
-        raise InputError(name, "not found", "pass a file or directory to import")
-    try:
-        with reporting(name):
-            size, changed = os.fstat(fd).st_size, os.fstat(fd).st_mtime
-            data = read_head(fd, MOST_BYTES + 1) if size <= MOST_BYTES else b""
-    finally:
-        os.close(fd)
-    if size > MOST_BYTES or len(data) > MOST_BYTES:
-        raise InputError(name, f"is larger than {MOST_BYTES >> 20} MB", "import it in parts")
-    return MemorySource(name, {real.name: _text(data, name)}, {real.name: changed}, False), []
+    with AbsentIsFine(), reporting(name), open_regular(real) as file:
+        data, changed = file.read(MOST_BYTES + 1), os.fstat(file.fileno()).st_mtime
+        if len(data) > MOST_BYTES:
+            raise InputError(name, f"is larger than {MOST_BYTES >> 20} MB", "import it in parts")
+        return MemorySource(name, {real.name: _text(data, name)}, {real.name: changed}, False), []
+    raise InputError(name, "not found", "pass a file or directory to import")
 
 
 def _text(data: bytes | None, name: str) -> str:

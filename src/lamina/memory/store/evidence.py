@@ -29,8 +29,8 @@ from pathlib import Path, PurePath
 from typing import Literal, NamedTuple, TypeAlias
 
 from ...core.errors import DiskError
-from ...disk.files import read_head
-from ...disk.user_files import open_regular
+from ...disk.faults import AbsentIsFine, reporting
+from ...disk.regular_file import open_regular
 
 EvidenceState: TypeAlias = Literal["fresh", "stale", "unverifiable"]
 
@@ -258,17 +258,11 @@ def read_target(path: str, root: Path) -> AnchorTarget:
             return UnreadablePath("can't be checked: the project directory does not exist")
         if not PurePath(real).is_relative_to(top):
             return UnreadablePath("leads out of the project")
-        fd = open_regular(real)
+        with AbsentIsFine(), reporting(real), open_regular(real) as file:
+            data = file.read(MOST_BYTES + 1)
+            return data if len(data) <= MOST_BYTES else UnreadablePath(f"is larger than {MOST_BYTES >> 20} MB")
     except DiskError as error:
         return UnreadablePath(error.problem)
     except (OSError, ValueError):
         return UnreadablePath("can't be opened")
-    if fd is None:
-        return None
-    try:
-        data = read_head(fd, MOST_BYTES + 1)
-    except OSError as error:
-        return UnreadablePath(f"can't be read ({os.strerror(error.errno or 0).lower()})")
-    finally:
-        os.close(fd)
-    return data if len(data) <= MOST_BYTES else UnreadablePath(f"is larger than {MOST_BYTES >> 20} MB")
+    return None

@@ -1,0 +1,67 @@
+"""Opens a file that anyone may have written, for reading.
+
+Invariants: only a regular file is opened, and opening one never blocks, whatever is in its place. Files of our own are opened by
+`dirfd.open_plain`, which also refuses links, second names and other owners.
+
+On Windows, a link that appears between check and use is followed, and a named pipe may be opened.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import BinaryIO
+
+# Opening a FIFO or a terminal in place of a file must not block or become our controlling terminal.
+_INERT = sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOINHERIT", "O_BINARY", "O_NONBLOCK", "O_NOCTTY"))
+_KINDS = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISLNK, "a symbolic link"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+class IrregularFile(OSError):
+    """Something other than a regular file is in its place."""
+
+    def __init__(self, path: str | os.PathLike[str], mode: int) -> None:
+        self.kind = next((name for test, name in _KINDS if test(mode)), "not a regular file")
+        super().__init__(errno.EINVAL, f"is {self.kind}", os.fspath(path))
+
+
+def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> BinaryIO:
+    """Open a regular file. Without `follow`, a link in its place is refused.
+
+    Raises FileNotFoundError also for a path that leads through a file or contains a NUL, and IrregularFile for anything else. The
+    kind is checked before opening, because merely opening some devices has effects, and again on the descriptor, which is the check
+    that counts.
+    """
+    try:
+        refuse_irregular(os.stat(path, follow_symlinks=follow), path)
+        fd = os.open(path, os.O_RDONLY | _INERT | (0 if follow else getattr(os, "O_NOFOLLOW", 0)))
+    except (NotADirectoryError, ValueError) as error:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path)) from error
+    try:
+        refuse_irregular(os.fstat(fd), path)
+        return open(fd, "rb")
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def refuse_irregular(info: os.stat_result, path: str | os.PathLike[str]) -> None:
+    if not stat.S_ISREG(info.st_mode):
+        raise IrregularFile(path, info.st_mode)
+
+
+def read_start(path: str | os.PathLike[str], most: int) -> bytes:
+    """Return the first bytes of a regular file; none if it does not exist, is something else or cannot be read."""
+    try:
+        with open_regular(path) as file:
+            return file.read(most)
+    except OSError:
+        return b""
