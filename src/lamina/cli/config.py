@@ -17,9 +17,9 @@ from ..core.settings import SETTINGS, Finding, Resolved, Setting, Settings, find
 from ..core.settings.kinds import printable
 from ..core.settings.reference import TITLES, reference, title_of
 from ..disk.settings_files import load_settings, settings_paths
-from ..language.wording import counted
+from ..language.wording import counted, shorten
 from . import completion
-from .console import LEAST, color, fit, folded, notice, shorten, terminal_width, wrapped
+from .console import LEAST, color, fit, folded, notice, terminal_width, wrapped
 from .options import did_you_mean
 
 # Longer values are shortened in the list; `lamina config KEY` and --json show them in full.

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..core.errors import InputError, LaminaError
-from ..language.wording import plural
+from ..language.wording import plural, shorten
 from . import completion, options
-from .console import minute, notice, print_result, print_table, printable, sentence, shorten, utc_time, waiting
+from .console import minute, notice, print_result, print_table, printable, sentence, utc_time, waiting
 from .options import (
     CommandGroup,
     Reported,

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from ...core.record_lines import FORMAT
+from ...language.wording import shorten
 from .jsonl import decode_object, raw_lines_back
 from .search import list_transcripts
 
@@ -94,7 +95,8 @@ def _title(rows: Sequence[dict[str, Any]]) -> str:
     """Return the last title, or the first prompt if there is no title."""
     given = (row.get(TITLES[row["type"]]) for row in reversed(rows) if row.get("type") in tuple(TITLES))
     titles = (text for text in given if isinstance(text, str))
-    return _short(next(chain(titles, filter(None, map(_prompt, rows))), ""))
+    title = next(chain(titles, filter(None, map(_prompt, rows))), "")
+    return shorten(" ".join(title.split()), TITLE_CHARS)
 
 
 def _prompt(row: dict[str, Any]) -> str:
@@ -105,11 +107,6 @@ def _prompt(row: dict[str, Any]) -> str:
     parts = [content] if isinstance(content, str) else [block.get("text") for block in blocks if isinstance(block, dict)]
     texts = [part for part in parts if isinstance(part, str) and part.strip() and not part.lstrip().startswith(_INJECTED)]
     return next(iter(texts), "")
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1] + "…"
 
 
 def listed_lines(path: Path, *, title: str, prompt: str, leaf: str | None) -> list[bytes]:
