@@ -90,8 +90,8 @@ def before_compaction(project: ServedProject, given: HookInput, most: int) -> st
 def _statements(path: Path) -> Sequence[str]:
     """Return the newest sentences of the user that hold beyond the current task, and what the user asked to remember."""
     from ..core.log import Log
-    from ..core.memory_requests import asks_for_memory
     from ..history.sessions import read
+    from ..language.memory_requests import asks_for_memory
     from ..layers.l5_extract.signals import SENTENCE_CHARS, find_signals
     from ..memory.recall.plan import user_words
     from ..memory.store.secrets import redact

@@ -26,8 +26,8 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from ...core.blocks import Wire
-from ...core.memory_requests import REMEMBER, asks_to_forget, asks_to_remember
 from ...language.detection import shown_language
+from ...language.memory_requests import REMEMBER, asks_to_forget, asks_to_remember
 from ...language.terms import terms
 from ...language.wording import shorten
 from . import memory_answers

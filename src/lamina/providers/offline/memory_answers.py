@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 
 from ...core.blocks import Wire
-from ...core.memory_requests import to_forget
+from ...language.memory_requests import to_forget
 from ...language.terms import normal, sought
 from ...language.wording import counted, plural, shorten
 from .replies import replies_to

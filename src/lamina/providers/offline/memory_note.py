@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from datetime import date
 from typing import NamedTuple
 
-from ...core.excluded_kinds import no_memory as no_memory  # re-exported for the modules that save notes
-from ...core.invisible import JOINERS, remove_invisible
-from ...core.memory_requests import to_remember
 from ...language.connectives import Reason
 from ...language.dates import COMPUTED, dated, relative_dates
 from ...language.detection import HOW, labels_for, language_of, without_common_words
+from ...language.excluded_kinds import no_memory as no_memory  # re-exported for the modules that save notes
+from ...language.invisible import JOINERS, remove_invisible
+from ...language.memory_requests import to_remember
 from ...language.terms import normal, terms
 from ...language.wording import shorten
 from .reasons import reason
