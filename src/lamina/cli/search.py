@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.excerpts import excerpt_range, matches
+from ..language.terms import excerpt_range, matches
 from ..language.wording import shorten
 from . import options
 from .console import (
