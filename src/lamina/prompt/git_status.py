@@ -34,6 +34,7 @@ from ..core.errors import DiskError
 from ..core.settings.kinds import printable
 from ..disk.git import git_environ
 from ..disk.process_group import signal_group
+from ..disk.regular_file import open_regular
 from ..disk.session_files.spool import Spool
 from .safe_read import FileText, read_text
 
@@ -112,7 +113,7 @@ def _copied_index(repository: GitRepository) -> Iterator[Path]:
     index = repository.git / "index"
     data = b""
     try:
-        with open(index, "rb") as file:
+        with open_regular(index) as file:
             data = file.read(MOST_INDEX_BYTES + 1)
         spool = Spool.create(tempfile.gettempdir(), limit=MOST_INDEX_BYTES) if len(data) <= MOST_INDEX_BYTES else None
     except (OSError, DiskError):

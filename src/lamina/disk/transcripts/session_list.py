@@ -19,6 +19,7 @@ import msgspec
 
 from ...core.record_lines import FORMAT
 from ...language.wording import shorten
+from ..regular_file import open_regular
 from .jsonl import decode_object, raw_lines_back
 from .search import list_transcripts
 
@@ -64,7 +65,7 @@ def read_session_info(path: Path) -> SessionInfo | None:
         stat = path.stat()
         if not stat.st_size:
             return None
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             head = file.read(HEAD_BYTES)
             tail = b""
             if stat.st_size > HEAD_BYTES:
@@ -112,7 +113,7 @@ def _prompt(row: dict[str, Any]) -> str:
 def listed_lines(path: Path, *, title: str, prompt: str, leaf: str | None) -> list[bytes]:
     """Return the lines to repeat. `title` is used if the file has no title line; `prompt` is the user's last message."""
     newest: dict[str, dict[str, Any]] = {}
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         head = file.read(HEAD_BYTES)
     for line in (*head.split(b"\n"), *reversed(list(_since_ours(path)))):
         if (value := _listed(line)) is not None:
