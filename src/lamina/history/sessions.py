@@ -23,7 +23,7 @@ from ..core.records import Record
 from ..core.settings import Settings
 from ..core.usage import Usage
 from ..disk.paths.project import slug
-from ..disk.regular_file import open_regular, stamp_of
+from ..disk.regular_file import open_regular, read_start, stamp_of
 from ..disk.settings_files import lamina_home, user_home
 from ..disk.transcripts.jsonl import Health, decode_object, raw_lines
 from ..disk.transcripts.store import read_origin, read_transcript
@@ -271,12 +271,7 @@ def read(
 
 def format_of(path: Path) -> Origin:
     """Return the agent in whose format a file is written: Codex, pi, or the one that Lamina and Claude Code share."""
-    try:
-        with open(path, "rb") as file:
-            head = file.read(HEAD_BYTES)
-    except OSError:
-        return "lamina"
-    for line in head.split(b"\n"):
+    for line in read_start(path, HEAD_BYTES).split(b"\n"):
         row = decode_object(line)
         if row is not None and isinstance(row.get("payload"), dict) and isinstance(row.get("type"), str):
             return "codex"

@@ -25,6 +25,7 @@ from ..core.prompt_files import prompt_text
 from ..disk.child import ChildEnd, ChildProgram, child_environ, run_child
 from ..disk.paths.memory_paths import is_internal
 from ..disk.paths.user_paths import missing, resolve, shown
+from ..language.wording import shorten
 from .engines import TYPES, find_ripgrep, find_worker, ripgrep_argv, worker_argv
 from .search import SearchSpec
 from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure, fit_lines
@@ -174,8 +175,7 @@ class _RowCollector:
         if len(self.rows) >= self._most or self._room <= 0:
             self.more = True
             return False
-        text = (found[4] or b"").decode("utf-8", "replace")
-        text = text if len(text) <= LINE_CHARACTERS else f"{text[:LINE_CHARACTERS]}…"
+        text = shorten((found[4] or b"").decode("utf-8", "replace"), LINE_CHARACTERS)
         self.rows.append(GrepRow(path, int(found[2]), found[3] != b"-", text))
         # Lists of files are sorted before they are cut, so all names are kept.
         self._room -= len(path) + len(text) if found[3] else 0

@@ -15,7 +15,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ..core.excerpts import excerpt_range, matches
 from ..core.settings import Settings
 from ..history.catalogue import Catalogue, day_words
 from ..history.places import NAMES
@@ -28,6 +27,7 @@ from ..history.query import (
     search,
     search_index,
 )
+from ..language.terms import excerpt_range, matches
 from ..language.text import Text
 from . import labels
 from .conversation import turn_address

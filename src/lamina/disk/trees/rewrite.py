@@ -18,7 +18,7 @@ from ...core.errors import DiskError, PathRefused
 from ..crash_points import point
 from ..dirfd import Dir, open_parent
 from ..faults import AbsentIsFine, reporting
-from ..regular_file import FileStamp, stamp
+from ..regular_file import FileStamp, open_regular, stamp
 from ..temp_files import staged_at
 from ..transcripts.jsonl import MAX_LINE
 
@@ -34,7 +34,7 @@ class RawLine(NamedTuple):
 
 def raw_lines(path: AnyPath) -> Iterator[RawLine]:
     """Read every line unchanged, with its offset. The lines joined together are the file."""
-    with reporting(path), open(path, "rb") as file:
+    with reporting(path), open_regular(path) as file:
         at = 0
         while data := file.readline(MAX_LINE + 1):
             yield RawLine(at, data)

@@ -24,7 +24,7 @@ from ...disk.database import is_database
 from ...disk.files import remove, update
 from ...disk.locks.dream_lock import DreamLock
 from ...disk.locks.lock_file import LifeLock
-from ...disk.regular_file import stamp_of
+from ...disk.regular_file import open_regular, stamp_of
 from ...disk.transcripts.store import lock_path
 from ...disk.trees.rewrite import raw_lines, refuse_read_only, remove_tree, rewrite
 from ...disk.trees.rootdir import RootDir
@@ -294,7 +294,7 @@ class _Removal:
 
 
 def _data(path: Path) -> bytes:
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise DiskError(str(path), f"is larger than {MOST_BYTES >> 20} MiB", "check it by hand")

@@ -21,7 +21,7 @@ from ...core.errors import DiskError
 from ...core.front_matter import read_front_matter
 from ...disk.database import is_database
 from ...disk.files import read
-from ...disk.regular_file import FileStamp, stamp_of
+from ...disk.regular_file import FileStamp, open_regular, stamp_of
 from ...memory.store.index import read_entries
 from ...memory.store.journal import JournalLine, digest_of
 from ...memory.store.topic import fold_name, read_topic
@@ -134,7 +134,7 @@ def _data(root: MemoryRoot, path: Path) -> bytes | None:
     if is_database(path) or path.name.startswith("vectors-"):
         return b""
     if root.shared:  # a team's files may belong to others
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             data: bytes | None = file.read(MOST_BYTES + 1)
     else:
         data = read(path, MOST_BYTES + 1)
