@@ -205,7 +205,6 @@ class Site:
         self.dreams.close()
         self.index.close()
         self.replays.close()
-        self.places.close()
 
 
 def stamp_of(path: str) -> FileStamp:
