@@ -114,7 +114,6 @@ def opened(
     os.environ["LAMINA_HOME"] = str(directory / "home")
     settings = Settings(
         session_notes=False,
-        history_git=False,
         memory_mode={"private": mode, "team": mode},
         team=team,
         extraction=reviews > 0,
