@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # layer 4 is imported on first use
     from ..fork.host import Source
     from ..layers.l4_compact.plan import Pivot
     from ..layers.l4_compact.step import CompactionPreview
-    from ..tools.expand import ExpandedPage
+    from ..tools.tool import ExpandedPage
     from .expand import Expansion
 
 # Minimum length of an abbreviated id.
@@ -247,10 +247,10 @@ class SessionEdits:
         Pass it among the `tools` of the session. When the model calls it, pass the call to `answer_tool`, or send
         back the text that `request_compaction` returns.
         """
-        from ..tools.compact import tool
+        from ..tools.conversation_tools import compact_tool
         from ..tools.tool import definition
 
-        return definition(tool())
+        return definition(compact_tool())
 
     def request_compaction(self, instructions: str = "") -> str:
         """Compact before the next call, because the model asked for it.

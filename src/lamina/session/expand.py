@@ -14,7 +14,7 @@ from ..disk.session_files.spills import DIRECTORY
 from ..disk.transcripts.store import load_whole
 from ..layers.l1_results.reopen import spilled_text
 from ..layers.l4_compact.expand import find_decision, page_of, stands_for, text_of
-from ..tools.expand import ExpandedPage
+from ..tools.tool import ExpandedPage
 
 # Minimum length of an abbreviated id.
 SHORTEST = 4
