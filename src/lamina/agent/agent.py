@@ -45,8 +45,8 @@ from ..session.past_search import search_past
 from ..session.reminders import Reminders
 from ..session.session import Session
 from ..tools.conversation_tools import compact_tool, past_search_tool, render_todos
-from ..tools.hooks.answers import HookOutcome
-from ..tools.hooks.events import Event as HookEvent
+from ..tools.hooks.protocol import Event as HookEvent
+from ..tools.hooks.protocol import HookOutcome
 from ..tools.hooks.run import HookRunner
 from ..tools.permissions.request import AskUser as Question
 from ..tools.permissions.request import Deny, Mode, read_mode

@@ -16,7 +16,7 @@ from ..core.settings.collection_kinds import HOOK_TABLE
 from ..layers.l7_agents.tools import SubagentCall
 from ..layers.l7_agents.types import AgentType
 from ..session.session import Session
-from ..tools.hooks.answers import HookOutcome
+from ..tools.hooks.protocol import HookOutcome
 from ..tools.hooks.run import HookRunner
 from ..tools.permissions.request import Mode
 

@@ -29,7 +29,7 @@ from ..tools.read_state import ReadRange, ReadState
 
 if TYPE_CHECKING:
     from ..prompt.instruction_files import Approved
-    from ..tools.hooks.answers import HookOutcome
+    from ..tools.hooks.protocol import HookOutcome
     from ..tools.tool import Tool
     from .base import SessionBase
     from .memory_binding import MemoryBinding
