@@ -28,10 +28,8 @@ from ..tools.read_state import ReadRange, ReadState
 if TYPE_CHECKING:
     from ..fork.host import Host
     from ..prompt.instruction_files import Approved
-    from ..tools.expand import ExpandedPage, ExpandNode
-    from ..tools.hooks.answers import HookOutcome
-    from ..tools.past_search import SearchPast
-    from ..tools.tool import Tool
+    from ..tools.hooks.protocol import HookOutcome
+    from ..tools.tool import ExpandedPage, ExpandNode, SearchPast, Tool
     from .base import SessionBase
     from .memory_binding import MemoryBinding
     from .reminders import Reminders

@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # layer 4, memory and tools are imported on first use
     from ..layers.l4_compact.plan import Pivot
     from ..layers.l4_compact.step import CompactionPreview
     from ..memory.store.turn_changes import TakenBack
-    from ..tools.expand import ExpandedPage
+    from ..tools.tool import ExpandedPage
     from .own_tools import Called
 
 
@@ -303,10 +303,10 @@ class SessionMethods(SessionBase):
         Pass it among the `tools` of the session. When the model calls it, pass the call to `answer_tool`, or send
         back the text that `request_compaction` returns.
         """
-        from ..tools.compact import tool
+        from ..tools.conversation_tools import compact_tool
         from ..tools.tool import definition
 
-        return definition(tool())
+        return definition(compact_tool())
 
     def request_compaction(self, instructions: str = "") -> str:
         """Compact before the next call, because the model asked for it.

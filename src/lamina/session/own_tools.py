@@ -22,8 +22,7 @@ from ..memory.recall.render import age_text, cut_text, readable_text
 from ..memory.store.contract import ChangeReason, Proposed
 from ..memory.store.topic import Topic, file_name, write_topic
 from ..memory.tool_writes import with_source
-from ..tools import compact, expand, past_search
-from ..tools.memory_tools import SAVE_SCHEMA, SEARCH_SCHEMA, description_of
+from ..tools.conversation_tools import SAVE_SCHEMA, SEARCH_SCHEMA, compact_tool, description_of, expand_tool, past_search_tool
 from ..tools.tool import Builtin, Context, Tool, ToolOutput, definition, failure
 from .context import services
 from .memory_binding import ASKED, JUDGED, MemoryBinding
@@ -50,19 +49,19 @@ class Called(Protocol):
 def own_tools(memory: MemoryBinding) -> tuple[Tool, ...]:
     """Return the tools of a session. Without memory, or if it may not be written, those that need it are left out."""
     if memory.place is None or memory.mode == "off":
-        return (expand.tool(),)
+        return (expand_tool(),)
     tools = _MemoryTools(memory)
-    past = (past_search.tool(),) if memory.conversation.settings.past_search else ()
+    past = (past_search_tool(),) if memory.conversation.settings.past_search else ()
     if memory.mode == "read-only":
-        return (expand.tool(), tools.search_tool, *past)
-    return (expand.tool(), tools.search_tool, tools.save_tool, *past)
+        return (expand_tool(), tools.search_tool, *past)
+    return (expand_tool(), tools.search_tool, tools.save_tool, *past)
 
 
 def find_own(c: Conversation, offered: Sequence[Tool], name: str) -> Tool | None:
     """Return the tool that answers a call: one that the session offers, or Compact if the host passed its definition."""
-    compact_tool = compact.tool()
-    if name == compact_tool.name and definition(compact_tool) in c.prompt.tools:
-        return compact_tool
+    compact = compact_tool()
+    if name == compact.name and definition(compact) in c.prompt.tools:
+        return compact
     return next((tool for tool in offered if tool.name == name), None)
 
 
