@@ -32,11 +32,11 @@ def message_link(site: Site, words: Words, session: str | None, message: str | N
         return None
     known = site.index.find(ANY_ORIGIN, session, wait=0)
     if known is None and site.index.is_complete:
-        return tag("span", None, words("memories.session_gone"))
+        return tag("span", None, words("the session is no longer on disk"))
     base = address(known) if known is not None else f"/sessions/{ANY_ORIGIN}/{quote(session, safe='')}"
     said = quote_message(known.path, message) if message and known is not None else ""
     anchor = f"/messages/{quote(message, safe='')}" if message else ""
-    label = f"“{said}”" if said else cut(known.title if known is not None else "", 60) or words("memories.the_message")
+    label = f"“{said}”" if said else cut(known.title if known is not None else "", 60) or words("the message")
     return tag("a", {"href": f"{base}{anchor}"}, bdi(label))
 
 

@@ -127,7 +127,7 @@ class OpenSession:
 
     def once(self, name: str, words: Words, make: Callable[[Series], T]) -> T:
         """Return what `make` makes of the series in a language: made again when the series has changed."""
-        series, key = self.series, (name, words.lang, words.billing)
+        series, key = self.series, (name, words.language, words.billing)
         held = self._made.get(key)
         if held is None or held[0] is not series:
             held = self._made[key] = (series, make(series))
