@@ -107,8 +107,9 @@ class SessionStart:
             from .reminders import Reminders
 
             self._reminders = Reminders(cast("SessionBase", self), self._binding, os.environ, self._selection)
-        known = approved if hook is not None or approved is not None else self._approvals()
-        bring = partial(self._reminders.start, resumed=self._resumed, approved=known, hook=hook)
+        if hook is None and approved is None:
+            approved = isolate(self._c, "instructions", lambda _: self._approvals(), None)
+        bring = partial(self._reminders.start, resumed=self._resumed, approved=approved, hook=hook)
         isolate(self._c, "instructions", lambda _: bring())
 
     def _extend_prompt(self) -> None:
