@@ -149,7 +149,7 @@ class MemoryBinding:
 
     def note_message(self, message: str, words: str) -> None:
         """Note the user message that the following changes are made for."""
-        from ..core.memory_requests import asks_for_memory
+        from ..language.memory_requests import asks_for_memory
 
         self._asked = message
         self._reason = ASKED if asks_for_memory(words) else JUDGED

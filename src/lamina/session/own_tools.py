@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from ..core.blocks import Wire
 from ..core.errors import LaminaError
 from ..core.fence import escape, fence
-from ..core.memory_requests import asks_for_memory
 from ..core.reach import MEMORY_SAVE, MEMORY_SEARCH
 from ..core.view import Item
+from ..language.memory_requests import asks_for_memory
 from ..memory.guard.judgement import AcceptedMemory, WantedMemory, judge
 from ..memory.recall.plan import user_words
 from ..memory.recall.render import age_text, cut_text, readable_text

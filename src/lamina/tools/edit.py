@@ -64,7 +64,7 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
     data = encode(form, planned.text)
     if (done := offer_to_keeper(FileChange(path, data, content.data), context)) is not None:
         return done
-    replace(path, data, expect=content.version, roots=context.roots, target=context.target)
+    replace(path, data, expect=content.stamp, roots=context.roots, target=context.target)
     # The model knows the new content as well as it knew the old one.
     seen = context.reads.get(path) or ReadRange(b"")
     context.reads.note(path, ReadRange(digest(data), seen.offset, seen.limit))

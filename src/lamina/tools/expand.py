@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from ..core.blocks import Wire
 from ..core.errors import LaminaError
 from ..core.prompt_files import prompt_text
-from ..language.wording import counted
+from ..language.wording import counted, shorten
 from .tool import Builtin, Context, ToolOutput, failure
 
 NOT_HERE = "Nothing to expand: nothing has been removed from this conversation."
@@ -82,5 +82,4 @@ def _shortened(part: str, words: list[str]) -> str:
     if len(part) <= most:
         return part
     lines = [line for line in part.splitlines() if all(word in line.casefold() for word in words)]
-    found = "\n".join(lines) or part
-    return found if len(found) <= most else f"{found[:most]} …"
+    return shorten("\n".join(lines) or part, most, " …")

@@ -22,10 +22,11 @@ from typing import NamedTuple
 from ..core.blocks import Wire
 from ..core.globs import compile_name
 from ..core.prompt_files import prompt_text
+from ..disk.child import ChildEnd, ChildProgram, child_environ, run_child
 from ..disk.paths.memory_paths import is_internal
 from ..disk.paths.user_paths import missing, resolve, shown
+from ..language.wording import shorten
 from .engines import TYPES, find_ripgrep, find_worker, ripgrep_argv, worker_argv
-from .process import ProcessEnd, child_environ, run_process
 from .search import SearchSpec
 from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure, fit_lines
 
@@ -174,15 +175,14 @@ class _RowCollector:
         if len(self.rows) >= self._most or self._room <= 0:
             self.more = True
             return False
-        text = (found[4] or b"").decode("utf-8", "replace")
-        text = text if len(text) <= LINE_CHARACTERS else f"{text[:LINE_CHARACTERS]}…"
+        text = shorten((found[4] or b"").decode("utf-8", "replace"), LINE_CHARACTERS)
         self.rows.append(GrepRow(path, int(found[2]), found[3] != b"-", text))
         # Lists of files are sorted before they are cut, so all names are kept.
         self._room -= len(path) + len(text) if found[3] else 0
         return True
 
 
-def _run(argv: list[str], arguments: Wire, spec: SearchSpec, context: Context) -> tuple[ProcessEnd, _RowCollector]:
+def _run(argv: list[str], arguments: Wire, spec: SearchSpec, context: Context) -> tuple[ChildEnd, _RowCollector]:
     limit = arguments.get("head_limit", DEFAULT_LIMIT) or MAX_FILES
     root, allowed = Path(spec.root), context.may_read
 
@@ -190,20 +190,18 @@ def _run(argv: list[str], arguments: Wire, spec: SearchSpec, context: Context) -
         return not is_internal(root / path, below=root) and (allowed is None or allowed(root / path))
 
     rows = _RowCollector(MAX_FILES if spec.mode == "files" else limit, spec.names, may_show)
-    ended = run_process(
-        argv,
-        cwd=Path(spec.root),
+    ended = run_child(
+        ChildProgram(argv),
+        cwd=spec.root,
         environ=child_environ(context.environ),
         timeout=SECONDS,
-        abort=context.abort,
         take=rows.take,
+        abort=context.abort.is_set,
     )
     return ended, rows
 
 
-def _render(
-    ended: ProcessEnd, rows: _RowCollector, arguments: Wire, spec: SearchSpec, context: Context, engine: str
-) -> ToolOutput:
+def _render(ended: ChildEnd, rows: _RowCollector, arguments: Wire, spec: SearchSpec, context: Context, engine: str) -> ToolOutput:
     if ended.why == "abort":
         return failure(STOPPED)
     if ended.why == "exit" and ended.code not in (0, 1) and not rows.rows:

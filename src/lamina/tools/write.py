@@ -45,7 +45,7 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
         return done
     if problem is not None:
         return failure(problem, path=str(path))
-    replace(path, data, expect=there.version if there else None, roots=context.roots, target=context.target)
+    replace(path, data, expect=there.stamp if there else None, roots=context.roots, target=context.target)
     context.reads.note(path, ReadRange(digest(data)))
     lines = len(split_lines(text))
     word = "Replaced" if there else "Created"

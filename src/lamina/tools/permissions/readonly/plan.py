@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from ....language.wording import counted
+from ....language.wording import counted, shorten
 from .arguments import CommandArguments, read_find
 from .commands import COMMANDS, INSTEAD, ReadOnlyCommand
 from .paths import ReadableRoots, expand_word, matching_names
@@ -105,10 +105,11 @@ def _plan_part(part: CommandPart, readable: ReadableRoots) -> tuple[PlannedProgr
 
 
 def _unknown(word: ShellWord) -> str:
-    text = word.text if len(word.text) <= SHOWN else word.text[:SHOWN] + "…"
     known = ", ".join(COMMANDS)
     instead = INSTEAD.get(word.text)
-    return f"{text or 'An empty word'} is not a read-only command ({known}); {instead or 'use one of these'}."
+    return (
+        f"{shorten(word.text, SHOWN) or 'An empty word'} is not a read-only command ({known}); {instead or 'use one of these'}."
+    )
 
 
 def _ordinary(
