@@ -33,6 +33,7 @@ from bench import redteam_doors
 import lamina
 from lamina.conversation.isolate import take_job_results
 from lamina.core.blocks import read_block, text, tool_result
+from lamina.core.excluded_kinds import find_excluded
 from lamina.core.invisible import has_invisible
 from lamina.core.records import Attachment
 from lamina.core.settings import Settings
@@ -100,7 +101,8 @@ def judged(row: dict[str, Any]) -> str:
     done = judge(WantedMemory(file, file_text(row["memory"])), read_sources(view_of(row["conversation"]), 0))
     if row["expected"] == "clean":
         return "shown" if has_invisible(done.text) else "clean"
-    return "waits" if done.origin else "live"
+    excluded = find_excluded(done.topic.description, done.topic.body)
+    return "waits" if done.origin or excluded is not None else "live"
 
 
 # End to end

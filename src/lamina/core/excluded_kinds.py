@@ -43,6 +43,11 @@ _PROGRESS = re.compile(
     r"|\b\d+ of \d+ \w+ (?:are|is) (?:done|left|finished|ported)\b"
     r"|\b(?:is|are) (?:done|finished),? (?:and )?(?:next|now) (?:is|are|up|comes)\b"
     r"|\b(?:done|finished|completed)\b.{1,80}\b(?:is|are|comes?) next\b|\bhalf(?:way)?[ -](?:done|finished|through)\b"
+    r"|\b(?:fertig|erledigt|abgeschlossen)\b.{1,60}\b(?:als nächstes|nächster schritt|jetzt kommt|dann kommt)\b"
+    r"|\b(?:finie?s?|terminée?s?)\b.{1,60}\b(?:ensuite|prochaine?|reste à)\b"
+    r"|\b(?:terminad[oa]s?|hech[oa]s?|list[oa]s?)\b.{1,60}\b(?:ahora toca|lo siguiente|luego|falta)\b"
+    r"|(?:做|写|改|弄|完成|迁移)(?:完|好)?了.{1,30}(?:接下来|下一步|然后|剩下)|(?:終わ(?:った|り)|完了|でき(?:た|まし)).{1,30}次は"
+    r"|(?:끝났|끝냈|완료|다 했).{1,30}(?:다음은|이제|남았)"
     r"|(?:写|做|改|重构|迁移|完成)(?:了|到)一半"
     r"|^\s*(?:(?:next steps?|progress|status)\s*[:：]|to-?dos?\b)"
     r"|^\s*(?:the|our|my) current branch is\b|^\s*(?:当前|目前)?(?:的)?进度|^\s*(?:下一步|待办)|^\s*(?:進捗|次の作業)",
