@@ -31,6 +31,7 @@ from ..core.reach import OWN_NAMES, tool_names
 from ..core.reply import Reply
 from ..core.settings import Settings
 from ..disk.settings_files import checked_home, lamina_home
+from ..fork.host import Host
 from ..language.wording import counted
 from ..layers.l1_results.step import HandedIn
 from ..layers.l2_micro import step as micro
@@ -74,7 +75,7 @@ class SessionBase:
 
     def __init__(
         self,
-        provider: str | Provider = "offline",
+        provider: str | Provider,
         *,
         system: str | Sequence[Mapping[str, Any]] | None = None,
         tools: Sequence[Mapping[str, Any]] | None = None,
@@ -99,6 +100,7 @@ class SessionBase:
         offer_tools: bool = False,
         read_tool: str | None = None,
         selection: str | None = None,
+        host: Host | None = None,
         agent_of: AgentOf | None = None,
     ) -> None:
         """Open a new session, or resume one.
@@ -132,11 +134,13 @@ class SessionBase:
             dreaming: Whether to consolidate memories in the background, about once a day.
             interactive: Whether a user is present. Without one, memories are not written in the background, unless the settings say
                 so.
-            offer_tools: Add Lamina's own tools to `tools`: Expand, MemorySearch, MemorySave and PastSearch. Pass their calls to
-                `answer_tool`.
+            offer_tools: Add Lamina's own tools to `tools`: Expand, MemorySearch, MemorySave and PastSearch, and Compact if the
+                setting `lamina.compactTool` is on. Pass their calls to `answer_tool`.
             read_tool: Name of your own tool that reads local files, such as `"read_file"`. The files it read last are shown again
                 after a compaction. Do not name a tool that reads files of another machine or container.
             selection: Text that the user has selected in their editor, sent once before the first message.
+            host: What your loop offers to the layers: an observer of events, a tool runner, hooks. The session fills in what it can
+                offer by itself.
             agent_of: Marks this session as the subagent of another one.
 
         A resumed session keeps the system prompt, tools, options and `max_tokens` it had, unless you pass new ones.
@@ -158,6 +162,7 @@ class SessionBase:
             check_type(name, words, str, NoneType)
         for name, switch in {"in_memory": in_memory, "interactive": interactive, "offer_tools": offer_tools}.items():
             check_type(name, switch, bool)
+        check_type("host", host, Host, NoneType, words="a lamina.Host")
         check_type("agent_of", agent_of, AgentOf, NoneType, words="an AgentOf")
         self._lock = threading.RLock()
         self._closed = False
@@ -223,6 +228,8 @@ class SessionBase:
             read_tool=read_tool,
             selection=selection,
         )
+        if host is not None:
+            self._context.lend(host)
 
     def _prompt(self, opened: OpenedTranscript, given: Given, settings: Settings, policy: Policy, limits: Thresholds) -> Prompt:
         """Return the fixed part of each request. Arguments that were not given keep the resumed session's values."""

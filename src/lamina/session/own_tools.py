@@ -49,17 +49,18 @@ class Called(Protocol):
 
 def own_tools(memory: MemoryBinding) -> tuple[Tool, ...]:
     """Return the tools of a session. Without memory, or if it may not be written, those that need it are left out."""
-    if memory.place is None or memory.mode == "off":
-        return (expand.tool(),)
-    tools = _MemoryTools(memory)
-    past = (past_search.tool(),) if memory.conversation.settings.past_search else ()
-    if memory.mode == "read-only":
-        return (expand.tool(), tools.search_tool, *past)
-    return (expand.tool(), tools.search_tool, tools.save_tool, *past)
+    settings = memory.conversation.settings
+    tools: list[Tool] = [expand.tool()]
+    if memory.place is not None and memory.mode != "off":
+        of_memory = _MemoryTools(memory)
+        tools += [of_memory.search_tool, *([of_memory.save_tool] if memory.mode != "read-only" else [])]
+        tools += [past_search.tool()] if settings.past_search else []
+    tools += [compact.tool()] if settings.compact_tool else []
+    return tuple(tools)
 
 
 def find_own(c: Conversation, offered: Sequence[Tool], name: str) -> Tool | None:
-    """Return the tool that answers a call: one that the session offers, or Compact if the host passed its definition."""
+    """Return the tool that answers a call: one that the session offers, or Compact if its definition is in the prompt."""
     compact_tool = compact.tool()
     if name == compact_tool.name and definition(compact_tool) in c.prompt.tools:
         return compact_tool
