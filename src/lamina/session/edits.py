@@ -157,13 +157,13 @@ def hide(c: Conversation, first: str, last: str, turns: str) -> str:
     if not first and not turns:
         raise InputError("hide_messages", "no messages are named", "pass the ids of messages, or turns")
     if turns:
-        shown = turns_in_view(c)
+        listed = turns_in_view(c)
         low, _, high = turns.strip().partition("-")
         if not low.isdecimal() or (high and not high.isdecimal()):
             raise InputError("turns", f"{turns!r} is not a number or a range", "use a form like 2 or 2-4")
-        if not 1 <= int(low) <= int(high or low) <= len(shown):
-            raise InputError("turns", f"turn {turns} does not exist (the session has {counted(len(shown), 'turn')})")
-        first, last = shown[int(low) - 1].first, shown[int(high or low) - 1].last
+        if not 1 <= int(low) <= int(high or low) <= len(listed):
+            raise InputError("turns", f"turn {turns} does not exist (the session has {counted(len(listed), 'turn')})")
+        first, last = listed[int(low) - 1].first, listed[int(high or low) - 1].last
     return collapse.snip(c, first, last or first).uuid
 
 

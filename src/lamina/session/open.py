@@ -20,7 +20,6 @@ from ..core.record_lines import Envelope
 from ..core.records import Attachment, Forked, Message, new_id
 from ..disk.paths.project import slug
 from ..disk.regular_file import read_start
-from ..disk.transcripts.jsonl import Health
 from ..disk.transcripts.search import find_transcript
 from ..disk.transcripts.store import (
     FileTranscript,
@@ -102,24 +101,22 @@ class SessionPlace(msgspec.Struct, frozen=True):
 
 def open_new(place: SessionPlace, session_id: str | None = None) -> OpenedTranscript:
     name = checked_id(session_id) if session_id is not None else new_id()
-    if place.home is None:
-        return OpenedTranscript(name, InMemoryTranscript(place.envelope(name)), LiveTranscript(Log(), 0, {}), ())
-    path = place.transcript(name)
-    try:
-        store = FileTranscript.open(path, place.envelope(name))
-    except DiskError as error:
-        return _in_memory(place, name, error)
-    # The lock is held, so no other process can start this session between the check and the first write.
-    if store is None or path.stat().st_size:
-        if store is not None:
-            store.close()
-        raise InputError("session_id", f"session {name!r} already exists", "open it with resume= instead")
-    return OpenedTranscript(name, store, LiveTranscript(Log(), 0, {}), ())
-
-
-def _in_memory(place: SessionPlace, name: str, error: DiskError) -> OpenedTranscript:
-    notice = f"{error} This session is kept in memory only and cannot be resumed."
-    return OpenedTranscript(name, InMemoryTranscript(place.envelope(name)), LiveTranscript(Log(), 0, {}), (notice,))
+    envelope, notices = place.envelope(name), tuple[str, ...]()
+    store: TranscriptStore = InMemoryTranscript(envelope)
+    if place.home is not None:
+        path = place.transcript(name)
+        try:
+            file = FileTranscript.open(path, envelope)
+        except DiskError as error:
+            notices = (f"{error} This session is kept in memory only and cannot be resumed.",)
+        else:
+            # The lock is held, so no other process can start this session between the check and the first write.
+            if file is None or path.stat().st_size:
+                if file is not None:
+                    file.close()
+                raise InputError("session_id", f"session {name!r} already exists", "open it with resume= instead")
+            store = file
+    return OpenedTranscript(name, store, LiveTranscript(Log(), 0, {}), notices)
 
 
 def open_again(place: SessionPlace, session: str | Path, clock: Callable[[], str]) -> OpenedTranscript:
@@ -196,18 +193,21 @@ def _path_of_copy(place: SessionPlace, source: Path, name: str) -> Path:
 
 
 def _loaded(opening: Opening, place: SessionPlace, clock: Callable[[], str]) -> OpenedTranscript:
-    store, notices = opening.store, opening.notices
+    store, path, notices = opening.store, opening.path, opening.notices
     try:
         live = load_bounded(store)
         if live is None:
             live = _load_end(opening, place, clock())
-            notices += (_too_large(opening),)
+            notices += (
+                f"Session {path.stem} is too large to load ({path.stat().st_size / 1e6:,.0f} MB without a compaction). Its end is loaded, "
+                f"and a summary made by rules replaces the rest. The transcript {path} has all of it.",
+            )
     except BaseException:
         store.close()
         raise
-    notices += _damage(store.health, opening.path)
-    notices += tuple(f"{opening.path}: {problem}" for problem in live.log.tree.problems())
-    return OpenedTranscript(opening.name, store, live, notices)
+    damage = store.health.sentence(str(path))
+    problems = (f"{path}: {problem}" for problem in live.log.tree.problems())
+    return OpenedTranscript(opening.name, store, live, (*notices, *((damage,) if damage is not None else ()), *problems))
 
 
 def _load_end(opening: Opening, place: SessionPlace, time: str) -> LiveTranscript:
@@ -218,27 +218,14 @@ def _load_end(opening: Opening, place: SessionPlace, time: str) -> LiveTranscrip
     store = opening.store
     head = read_head(store)
     log = Log.load(lambda: store.read(head.cut), lambda: seeded(head.state))
-    made = fold_head(log, head, start=head.cut, transcript=str(opening.path), cwd=str(place.cwd), time=time)
+    records = fold_head(log, head, start=head.cut, transcript=str(opening.path), cwd=str(place.cwd), time=time)
     if isinstance(store, ForkedTranscript):
-        store.begin_with(made)
+        store.begin_with(records)
     else:
-        store.append(made)
-    for record in made:
+        store.append(records)
+    for record in records:
         log.add(record)
     return LiveTranscript(log, head.cut, head.state)
-
-
-def _too_large(opening: Opening) -> str:
-    size = f"{opening.path.stat().st_size / 1e6:,.0f} MB"
-    return (
-        f"Session {opening.path.stem} is too large to load ({size} without a compaction). Its end is loaded, and a summary made by rules "
-        f"replaces the rest. The transcript {opening.path} has all of it."
-    )
-
-
-def _damage(health: Health, path: Path | None) -> tuple[str, ...]:
-    sentence = health.sentence(str(path))
-    return (sentence,) if sentence is not None else ()
 
 
 def checked_id(session_id: str) -> str:
@@ -253,8 +240,8 @@ def git_branch(cwd: Path) -> str:
     """Return the branch checked out at `cwd`, read from `.git/HEAD` without running git."""
     for directory in (cwd, *cwd.parents):
         dot = directory / ".git"
-        if pointed := _first_line(dot):
-            dot = directory / pointed.removeprefix("gitdir:").strip()
+        if pointer := _first_line(dot):
+            dot = directory / pointer.removeprefix("gitdir:").strip()
         if head := _first_line(dot / "HEAD"):
             name = head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else "HEAD"
             return "".join(char if char.isprintable() else "\ufffd" for char in name[:MAX_BRANCH])
