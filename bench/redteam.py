@@ -33,10 +33,10 @@ from bench import redteam_doors
 import lamina
 from lamina.conversation.isolate import take_job_results
 from lamina.core.blocks import read_block, text, tool_result
-from lamina.core.invisible import has_invisible
 from lamina.core.records import Attachment
 from lamina.core.settings import Settings
 from lamina.core.view import Item
+from lamina.language.invisible import has_invisible
 from lamina.memory.guard.judgement import WantedMemory, judge
 from lamina.memory.guard.sources import read_sources
 from lamina.session.base import context_of, working
@@ -114,7 +114,6 @@ def opened(
     os.environ["LAMINA_HOME"] = str(directory / "home")
     settings = Settings(
         session_notes=False,
-        history_git=False,
         memory_mode={"private": mode, "team": mode},
         team=team,
         extraction=reviews > 0,

@@ -11,7 +11,7 @@ import lamina
 from lamina.core.records import Boundary
 from lamina.core.settings import Settings
 from lamina.testing import MessagesServer
-from lamina.tools.hooks.answers import HookOutcome
+from lamina.tools.hooks.protocol import HookOutcome
 
 from .compacting import boundaries, opened, quiet, rounds, summaries, summarising, told
 from .hosts import lend

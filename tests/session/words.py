@@ -14,14 +14,14 @@ from lamina.core.cache import ONCE_HEADER
 from lamina.core.records import Break, Record
 from lamina.disk.transcripts.store import read_transcript
 from lamina.session.session import Session
-from lamina.tools import compact, expand
+from lamina.tools.conversation_tools import compact_tool, expand_tool
 from lamina.tools.tool import definition
 
 Wire: TypeAlias = dict[str, Any]
 
 READ: Wire = {"name": "Read", "description": "Reads a file.", "input_schema": {"type": "object"}}
-EXPAND: Wire = definition(expand.tool())
-COMPACT: Wire = definition(compact.tool())
+EXPAND: Wire = definition(expand_tool())
+COMPACT: Wire = definition(compact_tool())
 GREP: Wire = {"name": "Grep", "description": "Searches files.", "input_schema": {"type": "object"}}
 
 

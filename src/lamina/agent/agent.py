@@ -45,15 +45,14 @@ from ..session.edits import find_result
 from ..session.memory_binding import MemoryBinding
 from ..session.reminders import Reminders
 from ..session.session import Session
-from ..tools import compact, past_search
-from ..tools.hooks.answers import HookOutcome
-from ..tools.hooks.events import Event as HookEvent
+from ..tools.conversation_tools import compact_tool, past_search_tool, render_todos
+from ..tools.hooks.protocol import Event as HookEvent
+from ..tools.hooks.protocol import HookOutcome
 from ..tools.hooks.run import HookRunner
 from ..tools.permissions.request import AskUser as Question
 from ..tools.permissions.request import Deny, Mode, read_mode
 from ..tools.permissions.rules import PermissionRule, PermissionRules, read_rules
 from ..tools.registry import builtin_tools
-from ..tools.todo import render_todos
 from ..tools.tool import Tool, ToolOutput, definition
 from .agent_hooks import hook_runner_for
 from .agent_run import AgentRun
@@ -82,8 +81,8 @@ def default_tools(settings: Settings) -> tuple[Tool, ...]:
     """Return the built-in tools, and PastSearch and Compact if the settings offer them."""
     tools = builtin_tools()
     if settings.past_search:
-        tools = (*tools, past_search.tool())
-    return (*tools, compact.tool()) if settings.compact_tool else tools
+        tools = (*tools, past_search_tool())
+    return (*tools, compact_tool()) if settings.compact_tool else tools
 
 
 class TurnResult(msgspec.Struct, frozen=True):

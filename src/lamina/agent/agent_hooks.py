@@ -18,7 +18,7 @@ from ..layers.l7_agents.tools import SubagentCall
 from ..layers.l7_agents.types import AgentType
 from ..session.base import conversation_of
 from ..session.session import Session
-from ..tools.hooks.answers import HookOutcome
+from ..tools.hooks.protocol import HookOutcome
 from ..tools.hooks.run import HookRunner
 from ..tools.permissions.request import Mode
 

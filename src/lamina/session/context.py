@@ -28,10 +28,8 @@ from ..tools.read_state import ReadRange, ReadState
 if TYPE_CHECKING:
     from ..fork.host import Host
     from ..prompt.instruction_files import Approved
-    from ..tools.expand import ExpandedPage, ExpandNode
-    from ..tools.hooks.answers import HookOutcome
-    from ..tools.past_search import SearchPast
-    from ..tools.tool import Tool
+    from ..tools.hooks.protocol import HookOutcome
+    from ..tools.tool import ExpandedPage, ExpandNode, SearchPast, Tool
     from .base import SessionBase
     from .memory_binding import MemoryBinding
     from .reminders import Reminders
@@ -101,8 +99,10 @@ class SessionContext:
             from .reminders import Reminders
 
             self.reminders = Reminders(self._session, self.memory, os.environ, self.selection)
-        reminders, answers = self.reminders, approved if hook is not None or approved is not None else self._approvals()
-        isolate(c, "instructions", lambda _: reminders.start(resumed=self._resumed, approved=answers, hook=hook))
+        if hook is None and approved is None:
+            approved = isolate(c, "instructions", lambda _: self._approvals(), None)
+        reminders = self.reminders
+        isolate(c, "instructions", lambda _: reminders.start(resumed=self._resumed, approved=approved, hook=hook))
 
     def _extend_prompt(self) -> None:
         """Add the memory section and the session's own tools to a prompt that was not sent yet."""

@@ -10,7 +10,7 @@ from ..core.records import Clear, Message, Spill
 from ..disk.transcripts.store import load_whole
 from ..layers.l1_results.reopen import spilled_text
 from ..layers.l4_compact.expand import find_decision, page_of, stands_for, text_of
-from ..tools.expand import ExpandedPage
+from ..tools.tool import ExpandedPage
 from .edits import SHORTEST
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # layer 4, memory and tools are imported on first use
     from ..layers.l4_compact.plan import Pivot
     from ..layers.l4_compact.step import CompactionPreview
     from ..memory.store.turn_changes import TakenBack
-    from ..tools.expand import ExpandedPage
+    from ..tools.tool import ExpandedPage
     from .own_tools import Called
 
 

@@ -13,17 +13,16 @@ from ..conversation.state import Conversation
 from ..core.blocks import Wire
 from ..core.errors import LaminaError
 from ..core.fence import escape, fence
-from ..core.memory_requests import asks_for_memory
 from ..core.reach import MEMORY_SAVE, MEMORY_SEARCH
 from ..core.view import Item
+from ..language.memory_requests import asks_for_memory
 from ..memory.guard.judgement import AcceptedMemory, WantedMemory, judge
 from ..memory.recall.plan import user_words
 from ..memory.recall.render import age_text, cut_text, readable_text
 from ..memory.store.contract import ChangeReason, Proposed
 from ..memory.store.topic import Topic, file_name, write_topic
 from ..memory.tool_writes import with_source
-from ..tools import compact, expand, past_search
-from ..tools.memory_tools import SAVE_SCHEMA, SEARCH_SCHEMA, description_of
+from ..tools.conversation_tools import SAVE_SCHEMA, SEARCH_SCHEMA, compact_tool, description_of, expand_tool, past_search_tool
 from ..tools.tool import Builtin, Context, Tool, ToolOutput, definition, failure
 from .context import services
 from .memory_binding import ASKED, JUDGED, MemoryBinding
@@ -50,20 +49,20 @@ class Called(Protocol):
 def own_tools(memory: MemoryBinding) -> tuple[Tool, ...]:
     """Return the tools of a session. Without memory, or if it may not be written, those that need it are left out."""
     settings = memory.conversation.settings
-    tools: list[Tool] = [expand.tool()]
+    tools: list[Tool] = [expand_tool()]
     if memory.place is not None and memory.mode != "off":
         of_memory = _MemoryTools(memory)
         tools += [of_memory.search_tool, *([of_memory.save_tool] if memory.mode != "read-only" else [])]
-        tools += [past_search.tool()] if settings.past_search else []
-    tools += [compact.tool()] if settings.compact_tool else []
+        tools += [past_search_tool()] if settings.past_search else []
+    tools += [compact_tool()] if settings.compact_tool else []
     return tuple(tools)
 
 
 def find_own(c: Conversation, offered: Sequence[Tool], name: str) -> Tool | None:
     """Return the tool that answers a call: one that the session offers, or Compact if its definition is in the prompt."""
-    compact_tool = compact.tool()
-    if name == compact_tool.name and definition(compact_tool) in c.prompt.tools:
-        return compact_tool
+    compact = compact_tool()
+    if name == compact.name and definition(compact) in c.prompt.tools:
+        return compact
     return next((tool for tool in offered if tool.name == name), None)
 
 

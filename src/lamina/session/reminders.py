@@ -21,7 +21,7 @@ from ..prompt.reminder import LaterKind, date_change, date_said, first_reminder,
 from .memory_binding import MemoryBinding, local_time
 
 if TYPE_CHECKING:
-    from ..tools.hooks.answers import HookOutcome
+    from ..tools.hooks.protocol import HookOutcome
     from .base import SessionBase
 
 # The kinds of context that contain the date.
