@@ -37,12 +37,14 @@ from ..providers import OnEvent, Provider, open_provider
 from ..providers.models import Cost, cost
 from ..providers.offline import DEFAULT_TABLE
 from .context import SessionContext
-from .open import AgentOf, SessionPlace, open_again, open_new
+from .open import AgentOf, OpenedTranscript, SessionPlace, open_again, open_new
 from .provider import limits_for, no_wider, offline, prompt_for, provider_for
 from .sync import MessageListSync
 
 if TYPE_CHECKING:
     from ..conversation.compaction.commit import Compacted
+    from ..conversation.request import Prompt
+    from ..conversation.window.thresholds import Thresholds
     from ..layers.l4_compact.plan import Pivot
     from ..providers.sdk import SdkProvider
 
@@ -186,23 +188,8 @@ class SessionBase:
             notices.append(
                 "No home directory found, so this session is kept in memory only. Set LAMINA_HOME or HOME to save sessions."
             )
-        path = opened.store.path
-        self._c = Conversation(
-            store=opened.store,
-            live=opened.live,
-            prompt=prompt_for(self.provider, opened.live.log.view.snapshot, arguments, loaded, chosen, limits),
-            policy=chosen,
-            limits=limits,
-            settings=loaded,
-            capabilities=self.provider.capabilities,
-            directory=path.with_suffix("") if path is not None else None,
-            home=self.home,
-            cwd=self.cwd,
-            notices=notices,
-            ask_side=self._ask_side,
-            clock=_now,
-            free_ttl=arguments.free_ttl,
-        )
+        prompt = prompt_for(self.provider, opened.live.log.view.snapshot, arguments, loaded, chosen, limits)
+        self._c = self._conversation(opened, prompt, loaded, chosen, limits, notices, free_ttl=arguments.free_ttl)
         self._tell_left_out_tools()
         self._answers_side: Provider | None = None
         self._list_sync = MessageListSync(self._c, resumed=resume is not None)
@@ -218,6 +205,35 @@ class SessionBase:
         )
         if host is not None:
             self._context.lend(host)
+
+    def _conversation(
+        self,
+        opened: OpenedTranscript,
+        prompt: Prompt,
+        settings: Settings,
+        policy: Policy,
+        limits: Thresholds,
+        notices: list[str],
+        *,
+        free_ttl: bool,
+    ) -> Conversation:
+        path = opened.store.path
+        return Conversation(
+            store=opened.store,
+            live=opened.live,
+            prompt=prompt,
+            policy=policy,
+            limits=limits,
+            settings=settings,
+            capabilities=self.provider.capabilities,
+            directory=path.with_suffix("") if path is not None else None,
+            home=self.home,
+            cwd=self.cwd,
+            notices=notices,
+            ask_side=self._ask_side,
+            clock=_now,
+            free_ttl=free_ttl,
+        )
 
     def _refresh_settings(self) -> None:
         """Reload changed settings before a decision, so that a disabled feature or a changed number applies from now on."""
