@@ -12,8 +12,7 @@ from tests.session.compacting import quiet, summarising, told
 from lamina.core.errors import Aborted
 from lamina.core.records import Boundary
 from lamina.core.usage import Usage
-from lamina.disk.transcripts.search import project_directories
-from lamina.disk.transcripts.session_list import list_sessions
+from lamina.disk.transcripts.search import list_sessions, project_directories
 from lamina.disk.transcripts.store import read_transcript
 from lamina.fork.fork import NO_AGENTS, tagged
 from lamina.fork.handover import PLACEHOLDER

@@ -18,10 +18,10 @@ from typing import NamedTuple
 from ..core.blocks import Wire
 from ..core.prompt_files import prompt_text
 from ..core.shown_results import find_shown, unescape
-from ..disk.paths.user_paths import missing, resolve
 from ..disk.user_files import read_whole, replace
 from ..language.wording import counted
 from .file_kinds import decode, encode, split_lines, with_line_ends
+from .paths import missing, resolve
 from .read_state import ReadRange, digest
 from .tool import Builtin, Context, FileChange, ToolOutput, failure, offer_to_keeper
 

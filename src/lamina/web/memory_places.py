@@ -20,9 +20,8 @@ import msgspec
 
 from ..core.errors import DiskError, LaminaError
 from ..core.settings import Settings
-from ..disk.home.loading import settings_in_force
 from ..disk.paths.project import slug
-from ..disk.settings_files import user_home
+from ..disk.settings_files import settings_in_force, user_home
 from ..disk.transcripts.search import project_directories
 from ..history.places import NAMES, Origin
 from ..memory.memory import Memory, open_agent_memory

@@ -13,8 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.session.foreign import SESSION, TEXTS, foreign_transcript
 
-from lamina.disk.transcripts.search import project_directories
-from lamina.disk.transcripts.session_list import HEAD_BYTES, TAIL_BYTES, TITLE_CHARS, list_sessions, read_session_info
+from lamina.disk.transcripts.search import (
+    HEAD_BYTES,
+    TAIL_BYTES,
+    TITLE_CHARS,
+    list_sessions,
+    project_directories,
+    read_session_info,
+)
 
 
 def transcript(directory: Path, *rows: Any, name: str = "s") -> Path:

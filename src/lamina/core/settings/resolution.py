@@ -46,7 +46,7 @@ NAMED_AT_START: tuple[Source, ...] = ("argument", "command line", "environment")
 NO_FLAGS = Level("remote flag", {})
 
 # Reads the files. By name: core imports nothing above it.
-LOADER = "lamina.disk.home.loading"
+LOADER = "lamina.disk.settings_files"
 
 Values = dict[str, Resolved]
 Given = Document | Mapping[str, Any] | None

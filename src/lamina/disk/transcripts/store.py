@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -34,6 +34,7 @@ from ..faults import reporting
 from ..files import remove
 from ..locks.lock_file import LifeLock
 from ..regular_file import stamp, stamp_of
+from . import resume
 from .jsonl import MAX_LINE, Health, objects_in, parse_line, raw_lines, raw_lines_back, read_lines
 from .resume import find_offset, find_resume_point, records_in
 
@@ -389,14 +390,6 @@ def lock_path(path: Path) -> Path:
     return path.with_suffix("") / "writer.lock"
 
 
-class RecordSource(Protocol):
-    """A source of records that can be read from both ends: a store, or a file that another process may be writing."""
-
-    def lines_back(self) -> Iterator[tuple[int, bytes]]: ...
-
-    def read(self, start: int = 0) -> Iterator[Record]: ...
-
-
 class TranscriptReader:
     """Reads a transcript without opening it for writing."""
 
@@ -432,24 +425,20 @@ def load_live(store: TranscriptStore) -> LiveTranscript:
 
 def load_whole(store: TranscriptStore) -> Log:
     """Load all records, for a change to a part that was compacted. Raises UsageError if they would not fit into memory."""
-    from . import oversized  # only an old session needs it
-
-    if store.size > oversized.MAX_WHOLE:
+    if store.size > resume.MAX_WHOLE:
         size = f"{store.size / 1e6:,.0f} MB"
         raise UsageError(f"The earlier part of this session cannot be loaded: {store.path} is too large ({size}).")
     return Log.load(store.read)
 
 
 def load_bounded(store: TranscriptStore) -> LiveTranscript | None:
-    """Load the live part of a transcript, or return None if it is too large to load (see oversized.py)."""
-    from . import oversized
-
+    """Load the live part of a transcript, or return None if it is too large to load (see resume.py)."""
     start, checkpoint = store.resume_point()
-    if store.size - start > oversized.MAX_LIVE:
+    if store.size - start > resume.MAX_LIVE:
         return None
     if (live := _load_from(store, start, checkpoint)) is not None:
         return live
-    return LiveTranscript(Log.load(store.read), 0, {}) if store.size <= oversized.MAX_LIVE else None
+    return LiveTranscript(Log.load(store.read), 0, {}) if store.size <= resume.MAX_LIVE else None
 
 
 def _load_from(store: TranscriptStore, start: int, checkpoint: Checkpoint | None) -> LiveTranscript | None:

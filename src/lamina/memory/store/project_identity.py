@@ -20,8 +20,7 @@ import msgspec
 from ...core.errors import DiskError
 from ...disk.files import read, replace
 from ...disk.paths.project import slug
-from ...disk.transcripts.search import list_transcripts, project_directories
-from ...disk.transcripts.session_list import read_session_info
+from ...disk.transcripts.search import list_transcripts, project_directories, read_session_info
 from .scopes import project_root
 
 FILE_NAME = "project.json"

@@ -11,8 +11,8 @@ from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 
-from ...core.errors import PathRefused
-from .file_names import printable_path
+from ..core.errors import PathRefused
+from ..disk.paths.file_names import printable_path
 
 # No system accepts longer paths (PATH_MAX on Linux).
 MAX_PATH = 4_096
