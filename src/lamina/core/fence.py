@@ -76,14 +76,14 @@ _ALPHABETS = (0x1F150, 0x1F170, 0x1F1E6)
 @cache
 def _letters() -> dict[str, str]:
     """Return the letters that a character may be read as."""
-    found: dict[str, str] = {}
+    letters: dict[str, str] = {}
     pairs = [(looks, letter) for letter, lookalikes in _LOOKALIKES.items() for looks in lookalikes]
     pairs += [(chr(start + place), chr(ord("a") + place)) for start in _ALPHABETS for place in range(26)]
     for looks, letter in pairs:
         for form in {looks, looks.casefold(), looks.upper()}:
             if len(form) == 1 and not form.isascii():
-                found[form] = found.get(form, "") + letter
-    return found
+                letters[form] = letters.get(form, "") + letter
+    return letters
 
 
 @lru_cache(maxsize=4_096)
@@ -134,12 +134,12 @@ def _opens_tag(text: str, start: int) -> bool:
             continue
         if text[index] in _CLOSERS:
             return False
-        for read in _read(text[index]):
-            if not read.isalnum():
-                if not place and not (read in "-/" or read.isspace()):
+        for reading in _read(text[index]):
+            if not reading.isalnum():
+                if not place and not (reading in "-/" or reading.isspace()):
                     return False
                 continue
-            names = tuple(name for name in names if name[place] in read)
+            names = tuple(name for name in names if name[place] in reading)
             place += 1
             if not names or any(len(name) == place for name in names):
                 return bool(names)
@@ -159,8 +159,8 @@ def escape(text: str) -> Fenced:
 def escaped_places(text: str) -> list[int]:
     """Return the places of the characters that `escape` replaces."""
     if text.isascii():
-        return [found.start() for found in _ascii_tag().finditer(text)] if "<" in text else []
-    return [found.start() for found in re.finditer(_TAG_START, text) if _opens_tag(text, found.end())]
+        return [opener.start() for opener in _ascii_tag().finditer(text)] if "<" in text else []
+    return [opener.start() for opener in re.finditer(_TAG_START, text) if _opens_tag(text, opener.end())]
 
 
 def fence(tag: Tag, text: str) -> Fenced:

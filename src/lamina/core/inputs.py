@@ -93,7 +93,16 @@ def _plain_tools(tools: object, provider: str) -> list[Wire]:
         _check_tool(f"tools[{number}]", row, provider)
     if len({"function" in row for row in rows}) > 1:
         raise InputError("tools", "the forms of two APIs are mixed", "write all tools as {'type': 'function', 'function': …}")
-    return [_from_function(row["function"]) if "function" in row else row for row in rows]
+    return [
+        # In the form of the Messages API, the parameters of a function are its input schema.
+        {
+            **{key: value for key, value in row["function"].items() if key != "parameters"},
+            "input_schema": row["function"].get("parameters") or {"type": "object", "properties": {}},
+        }
+        if "function" in row
+        else row
+        for row in rows
+    ]
 
 
 def _check_tool(where: str, tool: Wire, provider: str) -> None:
@@ -119,17 +128,11 @@ def _check_tool(where: str, tool: Wire, provider: str) -> None:
         raise InputError(where, f"the parameters of {name} must be an object", "use a JSON schema")
 
 
-def _from_function(function: Wire) -> Wire:
-    """Convert the function of a tool for Chat Completions to the form of the Messages API."""
-    schema = function.get("parameters") or {"type": "object", "properties": {}}
-    return {**{key: value for key, value in function.items() if key != "parameters"}, "input_schema": schema}
-
-
 def plain_options(options: object) -> Wire:
     if not isinstance(options, Mapping):
         raise InputError("options", "must be an object")
-    if taken := sorted(RESERVED & set(options)):
-        problem = f"{', '.join(taken)} {plural(len(taken), 'is', 'are')} not allowed here"
+    if reserved := sorted(RESERVED & set(options)):
+        problem = f"{', '.join(reserved)} {plural(len(reserved), 'is', 'are')} not allowed here"
         raise InputError("options", problem, "use the session's own arguments instead")
     return plain_rows([options], "options")[0]
 

@@ -113,10 +113,10 @@ class PromptChain:
     def follow(self, prompt: Prompt) -> None:
         pieces = list(prompt.pieces)
         root = blake2b(prompt.model.encode(), digest_size=DIGEST_BYTES).digest()
-        known = root == self.root
-        same = common_start(self._pieces, pieces) if known else 0
+        same_model = root == self.root
+        same = common_start(self._pieces, pieces) if same_model else 0
         self.root, self.length = root, len(pieces)
-        if known and same == len(pieces):
+        if same_model and same == len(pieces):
             return
         del self._pieces[same:], self.links[same:], self.sums[same:], self.marks[bisect_left(self.marks, same) :]
         new = pieces[same:]
@@ -125,7 +125,7 @@ class PromptChain:
             link = blake2b(link + piece.role.encode() + piece.digest, digest_size=DIGEST_BYTES).digest()
             self.links.append(link)
         self.sums += islice(accumulate((piece.tokens for piece in new), initial=total), 1, None)
-        self.marks += [at for at, piece in enumerate(new, same) if piece.ttl]
+        self.marks += [index for index, piece in enumerate(new, same) if piece.ttl]
         self._pieces += new
 
     @property
@@ -173,9 +173,9 @@ class CacheModel:
 
     def use(self, request: Mapping[str, Any] | Prompt, now: float) -> CacheUse:
         """Process one request: look and commit."""
-        found = self.look(request, now)
-        self.commit(found, now)
-        return found
+        outcome = self.look(request, now)
+        self.commit(outcome, now)
+        return outcome
 
     def look(self, request: Mapping[str, Any] | Prompt, now: float) -> CacheUse:
         """Return what the request would use now, without storing anything."""
@@ -193,15 +193,12 @@ class CacheModel:
         for key, ttl in use.writes:
             self._entries[key] = CacheEntry(now + ttl, ttl, use.gone)
         if len(self._entries) > MAX_ENTRIES:
-            self._drop_oldest(now)
+            live = sorted(((entry.expires, key) for key, entry in self._entries.items() if entry.expires > now), reverse=True)
+            self._entries = {key: self._entries[key] for _, key in live[: MAX_ENTRIES // 2]}
 
     def clear(self) -> None:
         """Drop all entries, as an eviction would."""
         self._entries.clear()
-
-    def _drop_oldest(self, now: float) -> None:
-        live = sorted(((entry.expires, key) for key, entry in self._entries.items() if entry.expires > now), reverse=True)
-        self._entries = {key: self._entries[key] for _, key in live[: MAX_ENTRIES // 2]}
 
 
 def plan_use(entries: Mapping[bytes, CacheEntry], prompt: Prompt, chain: PromptChain, now: float, minimum: int) -> CacheUse:
@@ -248,11 +245,11 @@ def _highest_hit(entries: Mapping[bytes, CacheEntry], sums: _Sums, marks: Sequen
     for mark in reversed(marks):
         if best is not None and best >= mark:
             break
-        for at in range(mark, max(-1, mark - LOOK_BACK), -1):
-            if best is not None and at <= best:
+        for index in range(mark, max(-1, mark - LOOK_BACK), -1):
+            if best is not None and index <= best:
                 break
-            if _live(entries, sums.key(at), now):
-                best = at
+            if _live(entries, sums.key(index), now):
+                best = index
                 break
     return best
 
@@ -304,20 +301,24 @@ class PrefixCache:
     def use(self, request: Mapping[str, Any] | Prompt, now: float = 0.0) -> CacheUse:
         """Process one request: look and commit. A mapping is a Messages request; for another wire format pass a Prompt."""
         prompt = self._prompt(request)
-        found = self.look(prompt, now)
+        outcome = self.look(prompt, now)
         self.commit(prompt, now)
-        return found
+        return outcome
 
     def look(self, request: Mapping[str, Any] | Prompt, now: float = 0.0) -> CacheUse:
         prompt = self._prompt(request)
         chain = self._follow(prompt)
-        known = self._known(chain, now)
-        tokens = chain.sums[known - 1] if known else 0
-        if known < chain.length:
-            before = chain.links[known - 1] if known else chain.root
-            tokens += self._partial(before, prompt.pieces[known], now, alive=known > 0)
-        read = tokens - tokens % self.step if tokens >= max(self.minimum, 1) else 0
-        return CacheUse(read=read, plain=chain.total - read, hit=prompt.pieces[known - 1].path if read and known else None)
+        cached = self._known(chain, now)
+        tokens = chain.sums[cached - 1] if cached else 0
+        if cached < chain.length:
+            before = chain.links[cached - 1] if cached else chain.root
+            tokens += self._partial(before, prompt.pieces[cached], now, alive=cached > 0)
+        tokens_read = tokens - tokens % self.step if tokens >= max(self.minimum, 1) else 0
+        return CacheUse(
+            read=tokens_read,
+            plain=chain.total - tokens_read,
+            hit=prompt.pieces[cached - 1].path if tokens_read and cached else None,
+        )
 
     def commit(self, request: Mapping[str, Any] | Prompt, now: float = 0.0) -> None:
         prompt = self._prompt(request)
@@ -329,12 +330,12 @@ class PrefixCache:
         self._used.update(dict.fromkeys(self._last[same:], self._last_used))
         before = links[same - 1] if same else chain.root
         self._used[chain.root] = now
-        for at in range(same, chain.length):
-            if links[at] not in self._used:
+        for index in range(same, chain.length):
+            if links[index] not in self._used:
                 branches = self._next.setdefault(before, [])
-                branches.append(prompt.pieces[at].data)
+                branches.append(prompt.pieces[index].data)
                 del branches[:-MAX_BRANCHES]
-            before = links[at]
+            before = links[index]
             self._used[before] = now
         self._last, self._last_used = links, now
 
@@ -345,12 +346,12 @@ class PrefixCache:
 
     def _known(self, chain: PromptChain, now: float) -> int:
         """Return how many leading pieces are in the cache. Whoever used a piece has used all before it."""
-        at = first_difference(self._last, chain.links[: chain.length])
-        if at and not self._alive(self._last_used, now):
+        count = first_difference(self._last, chain.links[: chain.length])
+        if count and not self._alive(self._last_used, now):
             return 0
-        while at < chain.length and self._alive(self._used.get(chain.links[at]), now):
-            at += 1
-        return at
+        while count < chain.length and self._alive(self._used.get(chain.links[count]), now):
+            count += 1
+        return count
 
     def clear(self) -> None:
         self._used.clear()
@@ -367,7 +368,7 @@ class PrefixCache:
         """Return the tokens of the piece's start that another piece after the same link has too."""
         if not alive and not self._alive(self._used.get(before), now):
             return 0
-        common = max((common_start(piece.data, known) for known in self._next.get(before, ())), default=0)
+        common = max((common_start(piece.data, branch) for branch in self._next.get(before, ())), default=0)
         return piece.tokens * common // len(piece.data)
 
 

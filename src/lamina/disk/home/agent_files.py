@@ -25,13 +25,13 @@ def list_agent_places(cwd: str | os.PathLike[str]) -> list[Path]:
 
     Outside a repository, only the working directory counts.
     """
-    here = Path(os.path.abspath(cwd))
+    working = Path(os.path.abspath(cwd))
     above: list[Path] = []
-    for directory in islice((here, *here.parents), MOST_ABOVE):
+    for directory in islice((working, *working.parents), MOST_ABOVE):
         above.append(directory)
         if os.path.lexists(directory / ".git"):
-            return [each / PROJECT for each in above]
-    return [here / PROJECT]
+            return [place / PROJECT for place in above]
+    return [working / PROJECT]
 
 
 def list_agent_files(directory: Path) -> list[Path]:

@@ -53,7 +53,7 @@ def find_resume_point(lines: Iterable[tuple[int, bytes]]) -> tuple[int, Checkpoi
     """Return where the live part of a transcript begins: at the last checkpoint, else at the last boundary, else at the start."""
     revoked: set[str] = set()
     boundary: Boundary | None = None
-    kept: set[str] = set()
+    missing: set[str] = set()
     rested_on: set[bytes] = set()
     for offset, line in lines:
         if boundary is None:
@@ -69,10 +69,10 @@ def find_resume_point(lines: Iterable[tuple[int, bytes]]) -> tuple[int, Checkpoi
                     return record.start, record
                 # A boundary counts only if a message follows it: the compaction may have crashed before writing one.
                 case Boundary() if boundary is None and record.uuid not in revoked and record.uuid.encode() in rested_on:
-                    boundary, kept = record, set(record.kept)
+                    boundary, missing = record, set(record.kept)
                 case _:
-                    kept.discard(record.uuid or "")
-        if boundary is not None and not kept:
+                    missing.discard(record.uuid or "")
+        if boundary is not None and not missing:
             return offset, None
     return 0, None
 
@@ -114,10 +114,21 @@ class TranscriptHead(NamedTuple):
 def read_head(source: RecordSource) -> TranscriptHead:
     """Cut the transcript and read what must be known of the part before the cut."""
     cut = find_cut(source.lines_back())
-    first = _first_message(source.read(0))
-    before = dropwhile(lambda line: line[0] >= cut, source.lines_back())
-    near, state = _before_cut(before, cut)
-    return TranscriptHead(cut, state, first, near)
+    records = (record for record, _ in zip(source.read(0), range(MOST_FIRST), strict=False))
+    first = next((record for record in records if isinstance(record, Message) and _is_prompt(record)), None)
+    # The records right before the cut; before those, only state counts, back to the last checkpoint.
+    near: list[Record] = []
+    state = _State()
+    for offset, line in dropwhile(lambda line: line[0] >= cut, source.lines_back()):
+        close = cut - offset <= NEAR
+        if not close and state.complete:
+            break
+        if close or _STATE.search(line):
+            for record in reversed(records_in(line)):
+                state.take(record)
+                if close:
+                    near.append(record)
+    return TranscriptHead(cut, state.as_checkpoint(), first, tuple(reversed(near)))
 
 
 def find_cut(lines: Iterable[tuple[int, bytes]]) -> int:
@@ -142,30 +153,6 @@ def _is_prompt(record: Record) -> bool:
     return any(isinstance(block, Text) for block in record.blocks) and not any(
         isinstance(block, ToolResult) for block in record.blocks
     )
-
-
-def _first_message(records: Iterator[Record]) -> Message | None:
-    for record, _ in zip(records, range(MOST_FIRST), strict=False):
-        if isinstance(record, Message) and _is_prompt(record):
-            return record
-    return None
-
-
-def _before_cut(lines: Iterator[tuple[int, bytes]], cut: int) -> tuple[tuple[Record, ...], dict[str, Any]]:
-    """Read the records right before the cut; before those, look only for state, back to the last checkpoint."""
-    near: list[Record] = []
-    state = _State()
-    for offset, line in lines:
-        close = cut - offset <= NEAR
-        if not close and (state.complete or not _STATE.search(line)):
-            if state.complete:
-                break
-            continue
-        for record in reversed(records_in(line)):
-            state.take(record)
-            if close:
-                near.append(record)
-    return tuple(reversed(near)), state.as_checkpoint()
 
 
 class _State:
@@ -199,5 +186,5 @@ class _State:
         pins = [msgspec.to_builtins(pin) for pin in reversed(self._pins)]
         snapshot = msgspec.to_builtins(self._snapshot) if self._snapshot is not None else older.get("snapshot")
         before = [pin for pin in older.get("pins") or () if isinstance(pin, dict)]
-        known = [pin for pin in (*before, *pins) if pin.get("uuid") not in self._revoked]
-        return {**older, "pins": known, "replaced": older.get("replaced") or {}, "snapshot": snapshot}
+        in_force = [pin for pin in (*before, *pins) if pin.get("uuid") not in self._revoked]
+        return {**older, "pins": in_force, "replaced": older.get("replaced") or {}, "snapshot": snapshot}

@@ -76,8 +76,8 @@ def newest_transcript(projects: Path, slug: str) -> Path:
     files: list[tuple[int, Path]] = []
     for path in list_transcripts(projects / slug):
         with suppress(FileNotFoundError):
-            if (found := path.stat()).st_size:
-                files.append((found.st_mtime_ns, path))
+            if (info := path.stat()).st_size:
+                files.append((info.st_mtime_ns, path))
     if not files:
         raise NoSuchSession("(the newest)", str(projects / slug))
     return max(files)[1]
@@ -115,10 +115,10 @@ class SessionInfo(msgspec.Struct, frozen=True):
 
 def list_sessions(directories: Iterable[Path]) -> list[SessionInfo]:
     """List all sessions of these project directories, newest first."""
-    found = [
+    sessions = [
         info for directory in directories for path in list_transcripts(directory) if (info := read_session_info(path)) is not None
     ]
-    return sorted(found, key=lambda info: info.modified, reverse=True)
+    return sorted(sessions, key=lambda info: info.modified, reverse=True)
 
 
 def read_session_info(path: Path) -> SessionInfo | None:
@@ -156,8 +156,8 @@ def _objects(data: bytes) -> Iterator[dict[str, Any]]:
 
 def _title(rows: Sequence[dict[str, Any]]) -> str:
     """Return the last title, or the first prompt if there is no title."""
-    given = (row.get(TITLES[row["type"]]) for row in reversed(rows) if row.get("type") in tuple(TITLES))
-    titles = (text for text in given if isinstance(text, str))
+    values = (row.get(TITLES[row["type"]]) for row in reversed(rows) if row.get("type") in tuple(TITLES))
+    titles = (text for text in values if isinstance(text, str))
     title = next(chain(titles, filter(None, map(_prompt, rows))), "")
     return shorten(" ".join(title.split()), TITLE_CHARS)
 
@@ -205,5 +205,5 @@ def _listed(line: bytes) -> dict[str, Any] | None:
     if len(line) > LONGEST or not any(kind in line for kind in _KINDS):
         return None
     value = decode_object(line)
-    known = value is not None and "uuid" not in value and value.get("type") in (*TITLES, *OTHERS)
-    return value if known else None
+    is_listed = value is not None and "uuid" not in value and value.get("type") in (*TITLES, *OTHERS)
+    return value if is_listed else None
