@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from types import NoneType
-from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -20,19 +19,6 @@ AUTO = "auto"
 TTLS = ("5m", "1h", AUTO)
 # Names of argument types in messages.
 _WORDS = {str: "a string", int: "a whole number", bool: "True or False", PathLike: "a path", BaseException: "an exception"}
-# Types of content blocks in a result. A list with other types is the tool's data, which happens to have a field `type`.
-PARTS = ("text", "image", "document", "search_result", "tool_reference")
-
-
-@runtime_checkable
-class Readable(Protocol):
-    """An open file, pipe or response. The caller who opened it must close it."""
-
-    def read(self, size: int, /) -> Any: ...
-
-
-# The output of a tool before Lamina decides whether it may stay in the conversation: content, or unread bytes and streams.
-Output: TypeAlias = str | list[Wire] | memoryview | Readable
 
 
 class Given(msgspec.Struct, frozen=True):
@@ -152,37 +138,3 @@ def plain_rows(rows: object, where: str) -> list[Wire]:
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(where, f"is not plain JSON ({error})") from error
     return [dict(unmarked(row)) for row in plain]
-
-
-def result_output(output: object) -> Output:
-    """Return a tool's output without copying it: text, content blocks, bytes, or an open file, pipe or response.
-
-    A `Path` is converted to text like any other value. To pass the content of a file, open it.
-    """
-    match output:
-        case str():
-            return output
-        case None:
-            return ""
-        case bytes() | bytearray() | memoryview():
-            view = memoryview(output)
-            return view.cast("B") if view.contiguous else memoryview(view.tobytes())
-        case Readable():
-            return output
-        case _:
-            return _content(output)
-
-
-def _content(output: object) -> str | list[Wire]:
-    if isinstance(output, Sequence) and output and all(_is_part(part) for part in output):
-        return [dict(part) for part in output]
-    try:
-        return msgspec.json.encode(scrub(output)).decode()
-    except (TypeError, ValueError, RecursionError):
-        return str(output)
-
-
-def _is_part(part: object) -> bool:
-    if not isinstance(part, Mapping) or part.get("type") not in PARTS:
-        return False
-    return part["type"] != "text" or isinstance(part.get("text"), str)

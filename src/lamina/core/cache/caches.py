@@ -157,15 +157,30 @@ class _Sums:
         return self._chain.total - sum(saved for _, saved in self._saved)
 
 
-class CacheModel:
+class _Cache:
+    """Reads requests and follows their chains. `shared` works as in PromptReader."""
+
+    def __init__(self, count: Count, shared: bool) -> None:
+        self.reader = PromptReader(count=count, shared=shared)
+        self._shared = shared
+        self._chain = PromptChain()
+
+    def _prompt(self, request: Mapping[str, Any] | Prompt) -> Prompt:
+        return request if isinstance(request, Prompt) else self.reader.read(request)
+
+    def _follow(self, prompt: Prompt) -> PromptChain:
+        self._chain = self._chain if self._shared else PromptChain()
+        self._chain.follow(prompt)
+        return self._chain
+
+
+class CacheModel(_Cache):
     """The cache of one workspace. It is not thread-safe: callers with threads must use a lock."""
 
     def __init__(self, *, count: Count = count_block, minimum: int | None = None, shared: bool = False) -> None:
-        """`minimum` overrides the model's minimum; `shared` works as in PromptReader."""
-        self.reader = PromptReader(count=count, shared=shared)
+        """`minimum` overrides the model's minimum."""
+        super().__init__(count, shared)
         self.minimum = minimum
-        self._shared = shared
-        self._chain = PromptChain()
         self._entries: dict[bytes, CacheEntry] = {}
 
     def __len__(self) -> int:
@@ -179,11 +194,9 @@ class CacheModel:
 
     def look(self, request: Mapping[str, Any] | Prompt, now: float) -> CacheUse:
         """Return what the request would use now, without storing anything."""
-        prompt = request if isinstance(request, Prompt) else self.reader.read(request)
+        prompt = self._prompt(request)
         minimum = minimum_tokens(prompt.model) if self.minimum is None else self.minimum
-        self._chain = self._chain if self._shared else PromptChain()
-        self._chain.follow(prompt)
-        return plan_use(self._entries, prompt, self._chain, now, minimum)
+        return plan_use(self._entries, prompt, self._follow(prompt), now, minimum)
 
     def commit(self, use: CacheUse, now: float) -> None:
         for key in use.touched:
@@ -276,7 +289,7 @@ MAX_BRANCHES = 8
 MAX_PREFIXES = 500_000
 
 
-class PrefixCache:
+class PrefixCache(_Cache):
     def __init__(
         self,
         *,
@@ -286,12 +299,10 @@ class PrefixCache:
         count: Count = count_block,
         shared: bool = False,
     ) -> None:
-        self.reader = PromptReader(count=count, shared=shared)
+        super().__init__(count, shared)
         self.minimum = minimum
         self.step = step
         self.ttl = ttl
-        self._shared = shared
-        self._chain = PromptChain()
         self._used: dict[bytes, float] = {}  # link → time of last use
         self._next: dict[bytes, list[bytes]] = {}  # link → the blocks seen after it
         # The links of the last prompt, all used at this time. They are entered in `_used` when another prompt does not have them.
@@ -339,11 +350,6 @@ class PrefixCache:
             self._used[before] = now
         self._last, self._last_used = links, now
 
-    def _follow(self, prompt: Prompt) -> PromptChain:
-        self._chain = self._chain if self._shared else PromptChain()
-        self._chain.follow(prompt)
-        return self._chain
-
     def _known(self, chain: PromptChain, now: float) -> int:
         """Return how many leading pieces are in the cache. Whoever used a piece has used all before it."""
         count = first_difference(self._last, chain.links[: chain.length])
@@ -357,9 +363,6 @@ class PrefixCache:
         self._used.clear()
         self._next.clear()
         self._last.clear()
-
-    def _prompt(self, request: Mapping[str, Any] | Prompt) -> Prompt:
-        return request if isinstance(request, Prompt) else self.reader.read(request)
 
     def _alive(self, used: float | None, now: float) -> bool:
         return used is not None and (self.ttl is None or now - used < self.ttl)

@@ -20,7 +20,6 @@ from msgspec.structs import replace
 
 from ...conversation.state import Conversation
 from ...core.blocks import Block, ToolResult, ToolUse, Wire, tool_result
-from ...core.inputs import result_output
 from ...core.policy import OncePolicy
 from ...core.reach import path_in
 from ...core.records import Record, Revoke, Spill
@@ -41,7 +40,7 @@ from .plan import (
 )
 from .preview import cut_to_page
 from .reopen import LoggedResults, as_kept, is_nothing
-from .source import is_json, read_small, tape_of
+from .source import is_json, read_small, result_output, tape_of
 from .spilling import ResultsState, Spilling, is_mixed, most_that_fits, unsent_results
 
 # Results shorter than this are never spilled or cut, however small the window, so the log is not read to find out.
