@@ -75,7 +75,7 @@ class Merged(NamedTuple):
 class Memory:
     """A project's memory. Open it with `Memory.open`, as a context manager. Not thread-safe."""
 
-    __slots__ = ("_git", "_library", "_stores", "notices", "place")
+    __slots__ = ("_library", "_stores", "notices", "place")
 
     def __init__(
         self,
@@ -86,7 +86,6 @@ class Memory:
         settings: Settings | None = None,
     ) -> None:
         self.place = place
-        self._git = settings is not None and settings.history_git  # whether git mirrors the changes
         self._stores = stores
         readable = {scope: gated.store.topic_files for scope, gated in stores.items() if gated.readable}
         self._library = MemoryLibrary(
@@ -145,12 +144,7 @@ class Memory:
         return self.place.path
 
     def close(self) -> None:
-        """Mirror the changes to git, then close the stores. Nothing can be read or written afterwards."""
-        store, git, self._git = self._stores["private"].store, self._git, False
-        if git and store.history.written:
-            from .store.git import sync_git
-
-            sync_git(store.root, store.history, environ=os.environ)
+        """Close the stores. Nothing can be read or written afterwards."""
         for scope in self._stores.values():
             scope.store.close()
 

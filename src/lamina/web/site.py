@@ -197,7 +197,6 @@ class Site:
         self.dreams.close()
         self.index.close()
         self.replays.close()
-        self.places.close()
 
 
 def stamp_of_state(state: Any) -> str:

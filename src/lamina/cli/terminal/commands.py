@@ -15,7 +15,7 @@ from ...core.errors import LaminaError, UsageError
 from ...history.window_report import find_spills, report_on
 from ...language.wording import counted, shorten
 from ...session.base import working
-from ...session.turn_undo import UndoneTurn
+from ...session.edits import UndoneTurn
 from ...tools.permissions.request import Mode, read_mode
 from ..amounts import tokens_apart
 from ..context_report import format_context

@@ -286,7 +286,7 @@ class _Removal:
             if _may_hold(path, self.subject):
                 self._skip(path, why_not(error))
         git = root.path / ".history" / "git"
-        # Git's copy contains every version: remove it first; it is rebuilt from the cleaned journal.
+        # The git copy that earlier versions kept contains every version: remove it first.
         if git.is_dir() and any(change.kind not in ("caches", "inbox") for change in found.files):
             self.remove_copy(git)
         for change in found.files:

@@ -3,8 +3,8 @@
 Computes the changes without making them. A memory with the subject in its name, description or file name is removed as a whole,
 with all its journal lines. Any other memory loses the parts that contain the subject, and is removed if nothing is left. The
 journal's contents follow the same rule, and its digests are updated to match. Pending changes with the subject are removed, and
-so are copies kept by dreams, so that no undo restores it. Caches are removed, and so is git's copy, which is rebuilt from the
-journal.
+so are copies kept by dreams, so that no undo restores it. Caches are removed, and so is the git copy that
+earlier versions kept.
 """
 
 from __future__ import annotations

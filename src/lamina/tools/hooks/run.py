@@ -18,8 +18,7 @@ from msgspec.structs import replace
 
 from ...core.settings import Hooks
 from ...disk.child import BoundedOutput, ChildProgram, run_child
-from .answers import HookOutcome, HookRun, fold_outcome
-from .events import Event, HookCommand, plan_hooks
+from .protocol import Event, HookCommand, HookOutcome, HookRun, fold_outcome, plan_hooks
 
 # Output limit of a hook: a replaced page of a file as JSON fits several times. The rest is read and dropped, so that the hook never
 # blocks on a full pipe.
