@@ -51,8 +51,8 @@ def reach_of(tools: Sequence[Mapping[str, Any]], local: Iterable[str]) -> Reach:
     return Reach(expand, bool(names - {"Grep"}), not names.isdisjoint(SEARCHERS))
 
 
-def path_in(given: object) -> str | None:
+def path_in(arguments: object) -> str | None:
     """Return the path in the input of a call that reads a file."""
-    if not isinstance(given, Mapping):
+    if not isinstance(arguments, Mapping):
         return None
-    return next((given[key] for key in PATH_KEYS if isinstance(given.get(key), str) and given[key]), None)
+    return next((arguments[key] for key in PATH_KEYS if isinstance(arguments.get(key), str) and arguments[key]), None)

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from ..core.errors import PathRefused
+from ..core.errors import PathRefused, ProtectedFile
 from .crash_points import point
 from .faults import disk_error, reporting
 from .locks import kernel_lock
@@ -281,3 +281,9 @@ def refuse_unless_plain(info: os.stat_result, path: str, *, shared: bool = False
         raise PathRefused(path, "has a second name elsewhere (a hard link)", "replace it by a copy")
     if not shared and hasattr(os, "geteuid") and info.st_uid != os.geteuid():
         raise PathRefused(path, "belongs to another user", "change its owner or remove it")
+
+
+def refuse_protected(info: os.stat_result, path: str | os.PathLike[str]) -> None:
+    """Refuse to replace or remove a read-only file. A rename ignores the mode, and root may write anyway, but the user chose the mode."""
+    if not stat.S_IMODE(info.st_mode) & 0o222 or not os.access(path, os.W_OK):
+        raise ProtectedFile(os.fspath(path))

@@ -113,7 +113,7 @@ class SourceTranscript:
 
     def read(self, start: int, health: Health) -> Iterator[Record]:
         for offset, line in self.lines(start, health):
-            yield from (read_record(found.value) for found in parse_line(offset, line, health))
+            yield from (read_record(row.value) for row in parse_line(offset, line, health))
 
     def lines(self, start: int, health: Health) -> Iterator[tuple[int, bytes]]:
         if (now := stamp_of(self.path)) is None or not now.continues(self._stamp):
@@ -355,11 +355,11 @@ class ForkedTranscript(FileTranscript):
 
 def _drop_aborted_copies(project: Path) -> None:
     """Remove copies whose process was killed. A copy that is being made is locked."""
-    for left in project.glob(f"*/{FORK_NAME}"):
+    for copy in project.glob(f"*/{FORK_NAME}"):
         with suppress(DiskError):
-            if (lock := LifeLock.acquire(left.with_name("writer.lock"))) is not None:
+            if (lock := LifeLock.acquire(copy.with_name("writer.lock"))) is not None:
                 with lock:
-                    remove(left)
+                    remove(copy)
 
 
 def _encoded(records: Sequence[Record], envelope: Envelope, parents: Mapping[str, str] = EMPTY) -> list[bytes]:
@@ -487,6 +487,6 @@ def read_origin(path: Path) -> TranscriptOrigin:
 
 
 def refuse_newer(path: Path) -> None:
-    found = read_origin(path).newer
-    if found is not None:
-        raise NewerVersion(str(path), found, FORMAT)
+    version = read_origin(path).newer
+    if version is not None:
+        raise NewerVersion(str(path), version, FORMAT)
