@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from ..regular_file import list_entries
+
 PROJECT = Path(".claude") / "agents"
 SUFFIX = ".md"
 # A larger number is a mistake or an attack.
@@ -41,14 +43,10 @@ def list_agent_files(directory: Path) -> list[Path]:
 
 def _below(directory: Path, depth: int) -> Iterator[Path]:
     folders: list[str] = []
-    try:
-        with os.scandir(directory) as entries:
-            for entry in islice(entries, MOST_ENTRIES):
-                if entry.is_dir(follow_symlinks=False) and not entry.name.endswith(SUFFIX):
-                    folders.append(entry.name)
-                elif entry.name.endswith(SUFFIX):
-                    yield directory / entry.name
-    except (OSError, ValueError):
-        return
+    for entry in list_entries(directory, MOST_ENTRIES):
+        if entry.is_dir(follow_symlinks=False) and not entry.name.endswith(SUFFIX):
+            folders.append(entry.name)
+        elif entry.name.endswith(SUFFIX):
+            yield directory / entry.name
     for name in sorted(folders) if depth > 1 else ():
         yield from _below(directory / name, depth - 1)

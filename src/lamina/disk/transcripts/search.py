@@ -11,7 +11,6 @@ bounds: at the beginning of the file, and after our last compaction, where they 
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -24,7 +23,7 @@ import msgspec
 from ...core.errors import InputError, NoSuchSession
 from ...core.record_lines import FORMAT
 from ...language.wording import shorten
-from ..regular_file import open_regular
+from ..regular_file import list_entries, open_regular, subdirectories
 from .jsonl import decode_object, raw_lines_back
 
 # Minimum length of an abbreviated id.
@@ -54,7 +53,7 @@ def find_transcript(projects: Path, slug: str, session_id: str) -> Path:
 
     Only random ids can be abbreviated; an id that a program chose must be given in full, so `user-1` never opens `user-12`.
     """
-    directories = [projects / slug, *(entry for entry in project_directories(projects) if entry.name != slug)]
+    directories = [projects / slug, *(entry for entry in subdirectories(projects) if entry.name != slug)]
     for directory in directories:
         if (exact := directory / f"{session_id}.jsonl").is_file():
             return exact
@@ -85,21 +84,9 @@ def newest_transcript(projects: Path, slug: str) -> Path:
 
 def list_transcripts(directory: Path) -> Iterator[Path]:
     """Yield the transcript files of one project. Only regular files count."""
-    for entry in _entries(directory):
+    for entry in list_entries(directory):
         if entry.name.endswith(".jsonl") and entry.is_file(follow_symlinks=False):
             yield Path(entry.path)
-
-
-def project_directories(projects: Path) -> list[Path]:
-    return sorted(Path(entry.path) for entry in _entries(projects) if entry.is_dir(follow_symlinks=False))
-
-
-def _entries(directory: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(directory) as entries:
-            return list(entries)
-    except OSError:
-        return []
 
 
 class SessionInfo(msgspec.Struct, frozen=True):

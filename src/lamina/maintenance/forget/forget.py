@@ -153,7 +153,8 @@ class _Removal:
             if self.do and change.new is not None:
                 rewrite(change.path, [change.new], before=change.before, shared=shared)
             elif self.do:
-                refuse_protected(os.lstat(change.path), change.path)
+                if os.path.lexists(change.path):
+                    refuse_protected(os.lstat(change.path), change.path)
                 remove(change.path)
             action: Literal["removed", "rewritten"] = "removed" if change.new is None else "rewritten"
             self._note(change.path, change.kind, action, change.places - change.trash)
