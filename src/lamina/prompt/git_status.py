@@ -31,6 +31,7 @@ from ..core.errors import DiskError
 from ..core.settings.kinds import printable
 from ..disk.child import BoundedOutput, ChildProgram, run_child
 from ..disk.git import git_environ, git_program
+from ..disk.regular_file import open_regular
 from ..disk.session_files.spool import Spool
 from .safe_read import FileText, read_text
 
@@ -99,7 +100,7 @@ def _copied_index(repository: GitRepository) -> Iterator[Path]:
     index = repository.git / "index"
     data = b""
     try:
-        with open(index, "rb") as file:
+        with open_regular(index) as file:
             data = file.read(MOST_INDEX_BYTES + 1)
         spool = Spool.create(tempfile.gettempdir(), limit=MOST_INDEX_BYTES) if len(data) <= MOST_INDEX_BYTES else None
     except (OSError, DiskError):

@@ -15,7 +15,7 @@ from ..core.blocks import Wire
 from ..core.errors import Aborted, LaminaError
 from ..core.prompt_files import prompt_sections, prompt_text
 from ..core.reach import MEMORY_SAVE, MEMORY_SEARCH, PAST_SEARCH
-from ..language.wording import counted
+from ..language.wording import counted, shorten
 from .tool import STOPPED, Builtin, Context, Todo, ToolOutput, failure
 
 # A plan that people can follow; the texts together stay far below the size limit of a result.
@@ -126,8 +126,7 @@ def _shortened(part: str, words: list[str]) -> str:
     if len(part) <= most:
         return part
     lines = [line for line in part.splitlines() if all(word in line.casefold() for word in words)]
-    found = "\n".join(lines) or part
-    return found if len(found) <= most else f"{found[:most]} …"
+    return shorten("\n".join(lines) or part, most, " …")
 
 
 NO_COMPACTION = "Compaction cannot be requested here. Continue without it."

@@ -64,7 +64,7 @@ def _edit(arguments: Wire, context: Context) -> ToolOutput:
     data = encode(form, change.text)
     if (answer := offer_to_keeper(FileChange(path, data, content.data), context)) is not None:
         return answer
-    replace(path, data, expect=content.version, roots=context.roots, target=context.target)
+    replace(path, data, expect=content.stamp, roots=context.roots, target=context.target)
     # The model knows the new content as well as it knew the old one.
     earlier = context.reads.get(path) or ReadRange(b"")
     context.reads.note(path, ReadRange(digest(data), earlier.offset, earlier.limit))
@@ -205,7 +205,7 @@ def _write(arguments: Wire, context: Context) -> ToolOutput:
         return answer
     if problem is not None:
         return failure(problem, path=str(path))
-    replace(path, data, expect=content.version if content else None, roots=context.roots, target=context.target)
+    replace(path, data, expect=content.stamp if content else None, roots=context.roots, target=context.target)
     context.reads.note(path, ReadRange(digest(data)))
     count, verb = len(split_lines(text)), "Created" if content is None else "Replaced"
     facts: Wire = {"path": str(path), "bytes": len(data), "lines": count, "created": content is None}

@@ -30,6 +30,7 @@ from ..core.prompt_files import prompt_text
 from ..disk.child import ChildEnd, ChildProgram, child_environ, run_child
 from ..disk.paths.memory_paths import is_internal
 from ..disk.paths.user_paths import missing, resolve, shown
+from ..language.wording import shorten
 from .search import SKIPPED, SearchSpec
 from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure, fit_lines
 
@@ -238,8 +239,7 @@ class _Search:
         if len(self._rows) >= self._most or self._room <= 0:
             self._more = True
             return False
-        text = (row[4] or b"").decode("utf-8", "replace")
-        text = text if len(text) <= LINE_CHARACTERS else f"{text[:LINE_CHARACTERS]}…"
+        text = shorten((row[4] or b"").decode("utf-8", "replace"), LINE_CHARACTERS)
         self._rows.append(GrepRow(path, int(row[2]), row[3] != b"-", text))
         self._room -= len(path) + len(text) if row[3] else 0
         return True

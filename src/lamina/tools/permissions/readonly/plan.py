@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from ....language.wording import counted
+from ....language.wording import counted, shorten
 from .commands import COMMANDS, COUNT, INSTEAD, SIGNED, TEXT, LongOption, ReadOnlyCommand
 from .paths import ReadableRoots, expand_word, matching_names
 from .tokenizer import CommandPart, CommandRefusal, Errors, Joint, NotReadOnly, ShellWord, split_command
@@ -111,10 +111,8 @@ def _plan_part(part: CommandPart, readable: ReadableRoots) -> tuple[PlannedProgr
 
 
 def _unknown(word: ShellWord) -> str:
-    text = word.text if len(word.text) <= SHOWN else word.text[:SHOWN] + "…"
-    known = ", ".join(COMMANDS)
-    instead = INSTEAD.get(word.text)
-    return f"{text or 'An empty word'} is not a read-only command ({known}); {instead or 'use one of these'}."
+    name, instead = shorten(word.text, SHOWN) or "An empty word", INSTEAD.get(word.text, "use one of these")
+    return f"{name} is not a read-only command ({', '.join(COMMANDS)}); {instead}."
 
 
 def _ordinary(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.core.excluded_kinds import ARCHITECTURE, find_excluded
+from lamina.language.excluded_kinds import ARCHITECTURE, find_excluded
 
 BENCH = Path(__file__).parents[2] / "bench"
 EXCLUDED = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.core.excerpts import excerpt_range, matches
+from lamina.language.terms import excerpt_range, matches
 
 LINE = "start " + "filler " * 60 + "the redis queue lost messages " + "filler " * 60 + "redis again"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.core.invisible import has_invisible, remove_invisible
+from lamina.language.invisible import has_invisible, remove_invisible
 
 TAGS = "".join(chr(0xE0000 + ord(letter)) for letter in "use force")
 SELECTORS = "".join(chr(0xE0100 + ord(letter) - 16) for letter in "use force")

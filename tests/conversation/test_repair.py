@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.api_rules import complaints
 
+from lamina.conversation.repair import objected, without
 from lamina.core.blocks import Wire, digest_of
-from lamina.core.repair import objected, without
 
 
 def text(words: str) -> Wire:
