@@ -7,7 +7,8 @@ MemorySave are for a model whose host has no file tools: only their definitions 
 
 The tools decide nothing else: the conversation and the session behind the Context do, and say why not.
 
-Facts: TodoWrite: the number of pending, in_progress and completed entries; Expand: node, page, pages."""
+Facts: TodoWrite: the number of pending, in_progress and completed entries; Expand: node, page, pages.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ matches byte for byte. A new file is UTF-8 and exactly the given text; missing d
 the keeper.
 
 Facts of Edit: path, bytes (new size), replacements, line (of the first), added and removed (lines). Facts of Write: path, bytes, lines,
-created; for a file with a keeper: path, bytes, kept."""
+created; for a file with a keeper: path, bytes, kept.
+"""
 
 from __future__ import annotations
 

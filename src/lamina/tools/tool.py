@@ -8,7 +8,8 @@ Arguments are checked against the part of JSON Schema that our schemas use: obje
 maxLength, enum), integer and number (minimum, maximum), boolean, array (items, maxItems). Anything else in a schema is our own mistake
 and raises. Models send numbers and booleans as strings, lists as JSON text, null for "not given", and arguments of other programs' tools:
 all of these are accepted. Missing values, other wrong types (a number where text is expected may have lost digits) and values out of range
-are refused with one sentence that names the field."""
+are refused with one sentence that names the field.
+"""
 
 from __future__ import annotations
 

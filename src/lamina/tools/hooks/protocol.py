@@ -13,7 +13,8 @@ A command answers with its exit code and output:
     any other code, a signal, a timeout: reported and ignored
 
 A block before a tool call denies it. At Stop and SubagentStop it sends the model back to work, and `continue: false` overrides that: the
-turn ends, whatever the other commands return. At tool calls, `continue: false` ends the turn after the results."""
+turn ends, whatever the other commands return. At tool calls, `continue: false` ends the turn after the results.
+"""
 
 from __future__ import annotations
 

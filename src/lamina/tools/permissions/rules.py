@@ -9,7 +9,8 @@ both, letter by letter. `Read` rules cover every tool that reads files and comma
 changes files.
 
 The rule offered with "always" is the narrowest one that allows the same call next time; `decision` offers it only if it would indeed allow
-the call. No suggestion allows every command, or everything near the file system root."""
+the call. No suggestion allows every command, or everything near the file system root.
+"""
 
 from __future__ import annotations
 

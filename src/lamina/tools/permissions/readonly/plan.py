@@ -9,7 +9,8 @@ order that every getopt reads alike: options, `--`, operands.
 
 `find` has a different grammar: paths first, then tests that only look. Invariant: each primary is on one of the lists, with
 exactly the words that find expects after it, so a value can never be read as an action. The only action on the lists is
-printing. -L is not on them either, because it would follow links out of the tree."""
+printing. -L is not on them either, because it would follow links out of the tree.
+"""
 
 from __future__ import annotations
 
