@@ -15,9 +15,8 @@ import click
 
 from ..core.errors import DiskError, LaminaError, NoSuchSession
 from ..disk.home.approvals import Approvals, load_approvals
-from ..disk.home.loading import settings_in_force
 from ..disk.paths.project import slug
-from ..disk.settings_files import user_home
+from ..disk.settings_files import settings_in_force, user_home
 from ..disk.transcripts.resume import last_model
 from ..disk.transcripts.search import find_transcript, newest_transcript
 from ..session.base import working
