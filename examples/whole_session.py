@@ -111,7 +111,6 @@ def main() -> None:
         settings = lamina.Settings(
             # The default policy keeps notes only where calls are free. Instead, it makes a summary ahead of time.
             policy_name="classic",
-            history_git=False,
             dream_sessions=1,
         )
         options: dict[str, Any] = {"system": "You search.", "tools": TOOLS, "offer_tools": True, "window": 40_000}

@@ -37,8 +37,6 @@ LOOPS = {
     "session/session.py:_stepwise": "the flow's own end",
     "layers/l4_compact/summary_call.py:summarise": "summary_retries and too_long_tries of the policy",
     "testing/transport.py:_read_chunks": "the client's last chunk, or its connection",
-    "tools/process.py:_follow": "the call's deadline; an abort; the limit of what is kept",
-    "tools/process.py:_wait": "the call's deadline; an abort",
 }
 # Queues that take as much as is put into them, and why that is little.
 QUEUES = {
@@ -68,7 +66,6 @@ APPENDED = {
 WHOLE = {
     "web/page.py:static_address": "scripts and styles of the package, 60 kB together",
     "providers/offline/judge/weights.py:read_weights": "files of the package, 165 kB together",
-    "disk/git.py:run_git": "git's words about a repository of ours, within a deadline",
 }
 
 

@@ -37,7 +37,7 @@ from lamina.session.session import Session
 from .made import answered, project
 
 NOW = 2_000_000_000.0
-KEEP = Settings(retention_days=30, history_git=False)
+KEEP = Settings(retention_days=30)
 
 
 def talk(home: Path, cwd: Path, days: float) -> str:

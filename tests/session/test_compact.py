@@ -21,7 +21,7 @@ from lamina.providers.openai import OpenAIProvider
 from lamina.session.base import working
 from lamina.testing import MessagesServer
 from lamina.testing.request_validation import Limits
-from lamina.tools.hooks.answers import HookOutcome
+from lamina.tools.hooks.protocol import HookOutcome
 from lamina.tools.read_state import ReadRange, ReadState
 
 from .compacting import (

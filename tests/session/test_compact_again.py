@@ -22,7 +22,7 @@ from lamina.fork.host import Restorable
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.base import conversation_of, working
 from lamina.testing import MessagesServer
-from lamina.tools.hooks.answers import HookOutcome
+from lamina.tools.hooks.protocol import HookOutcome
 from lamina.tools.read_state import ReadRange, ReadState
 
 from .compacting import LONG, boundaries, kinds, opened, quiet, records, rounds, summaries, summarising, told, until_compacted

@@ -24,7 +24,7 @@ from lamina.session.base import working
 from lamina.testing import MessagesServer
 from lamina.testing.received_request import Received
 from lamina.testing.script import Status, Step, make_answer
-from lamina.tools.hooks.answers import HookOutcome
+from lamina.tools.hooks.protocol import HookOutcome
 
 from .compacting import (
     LONG,

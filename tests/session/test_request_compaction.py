@@ -9,7 +9,7 @@ from tests.session.plain import Session
 
 from lamina.core.records import Boundary
 from lamina.testing import MessagesServer
-from lamina.tools.hooks.answers import HookOutcome
+from lamina.tools.hooks.protocol import HookOutcome
 
 from .compacting import boundaries, opened, quiet, rounds, summaries, summarising, told
 from .hosts import lend

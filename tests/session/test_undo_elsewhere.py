@@ -106,6 +106,16 @@ def test_without_the_record_before_the_boundary_the_rest_comes_back_and_a_senten
         assert "ffffffff" in sentence
 
 
+@pytest.mark.parametrize("parent", [None, 5])
+def test_a_boundary_that_names_no_record_before_it_follows_the_one_written_last(tmp_path: Path, parent: object) -> None:
+    recorded = ForeignSession().ask("a", "b").compact("all of it").ask("c")
+    boundary = next(row for row in recorded.rows if row["uuid"] == recorded.boundaries[0])
+    boundary["logicalParentUuid"] = parent
+    with Session(home=tmp_path / "home", resume=recorded.write(tmp_path)) as session:
+        session.undo()
+        assert said(session.messages) == pairs("a", "b", "c")
+
+
 def test_of_a_transcript_without_its_beginning_the_rest_comes_back_and_a_sentence_says_so(tmp_path: Path) -> None:
     source = ForeignSession().ask("a", "b", "c").compact("all of it").ask("d").write(tmp_path, rows=slice(3, None))
     with Session(home=tmp_path / "home", resume=source) as session:

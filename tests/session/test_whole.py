@@ -33,7 +33,7 @@ RULE = {
 }
 NOW: Wire = {"name": "Now", "description": "Tells the time.", "input_schema": {"type": "object", "properties": {}}}
 PATIENCE = 120
-QUIET = {"session_notes": False, "history_git": False}
+QUIET = {"session_notes": False}
 
 
 @pytest.fixture

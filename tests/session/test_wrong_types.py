@@ -51,6 +51,24 @@ TOOLS: list[tuple[str, list[dict[str, Any]], str]] = [
     ("anthropic:claude-sonnet-5-5", [FUNCTION], f"tools[0]: f has the form of Chat Completions; {CHAT_FORM}"),
     ("anthropic:claude-sonnet-5-5", [MESSAGES_TOOL, FUNCTION], f"tools[1]: f has the form of Chat Completions; {CHAT_FORM}"),
     (
+        "anthropic:claude-sonnet-5-5",
+        [{"type": "function", "name": "f", "parameters": {}}],
+        f"tools[0]: f has the form of the Responses API; {CHAT_FORM}",
+    ),
+    (
+        "anthropic:claude-sonnet-5-5",
+        [{"type": "custom", "custom": {"name": "f"}}],
+        f"tools[0]: f takes plain text instead of JSON; {CHAT_FORM}",
+    ),
+    ("anthropic:claude-sonnet-5-5", [{"name": "h", "inputSchema": {}}], "tools[0]: h has no schema; add 'input_schema'."),
+    (
+        "anthropic:claude-sonnet-5-5",
+        [{"name": "h", "input_schema": 5}],
+        "tools[0]: the parameters of h must be an object; use a JSON schema.",
+    ),
+    ("offline", [MESSAGES_TOOL, MESSAGES_TOOL], "tools[1]: g is defined twice; give each tool a name of its own."),
+    ("openai:gpt-5", [FUNCTION, FUNCTION], "tools[1]: f is defined twice; give each tool a name of its own."),
+    (
         "openai:gpt-5",
         [FUNCTION, MESSAGES_TOOL],
         "tools: the forms of two APIs are mixed; write all tools as {'type': 'function', 'function': …}.",

@@ -13,13 +13,13 @@ from tests.core.api_rules import complaints
 from lamina.core.cache import ONCE_HEADER
 from lamina.core.records import Break, Record
 from lamina.disk.transcripts.store import read_transcript
-from lamina.tools import expand
+from lamina.tools.conversation_tools import expand_tool
 from lamina.tools.tool import definition
 
 Wire: TypeAlias = dict[str, Any]
 
 READ: Wire = {"name": "Read", "description": "Reads a file.", "input_schema": {"type": "object"}}
-EXPAND: Wire = definition(expand.tool())
+EXPAND: Wire = definition(expand_tool())
 GREP: Wire = {"name": "Grep", "description": "Searches files.", "input_schema": {"type": "object"}}
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.blocks import Wire
-from lamina.tools.arguments import CheckedArguments, InvalidArguments, check_arguments
+from lamina.tools.tool import CheckedArguments, InvalidArguments, check_arguments
 
 SCHEMA: Wire = {
     "type": "object",

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..core.errors import InputError
+from ..language.wording import shorten
 from . import options
-from .console import document, notice, print_result, print_table, printable, shorten
+from .console import document, notice, print_result, print_table, printable
 from .options import CommandGroup, find_home
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from ..language.wording import counted
+from ..language.wording import counted, shorten
 from . import completion, options
 from .console import (
     capped,
@@ -30,7 +30,6 @@ from .console import (
     print_result,
     print_table,
     printable,
-    shorten,
     terminal_width,
     waiting,
     wrapped,

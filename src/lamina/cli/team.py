@@ -27,11 +27,12 @@ from ..disk.home.team_files import (
     see_member,
     write_team,
 )
+from ..language.wording import shorten
 from ..layers.l7_agents.messages import MOST_TEXT
 from . import options
 from .agents import SENDER, load_types, since_text
 from .chat import FORMATS, MODES
-from .console import notice, print_result, print_table, printable, shorten, waiting
+from .console import notice, print_result, print_table, printable, waiting
 from .options import CommandGroup, need_home
 from .team_view import MOST_SHOWN, list_messages, show_team
 

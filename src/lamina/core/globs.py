@@ -1,4 +1,4 @@
-"""Glob matching for the Glob and Grep tools, .gitignore, permission rules, instruction rules and shell wildcards.
+"""Glob matching for the Glob and Grep tools, permission rules, instruction rules and shell wildcards.
 
 A name pattern uses the syntax of `fnmatch`: `*`, `?`, `[…]`, `[!…]`. Each dialect translates its own syntax (backslashes, `[^…]`,
 quotes) into that one. A path pattern is a sequence of name patterns, in which `**` matches any number of components.

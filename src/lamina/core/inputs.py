@@ -93,29 +93,36 @@ def _plain_tools(tools: object, provider: str) -> list[Wire]:
         _check_tool(f"tools[{number}]", row, provider)
     if len({"function" in row for row in rows}) > 1:
         raise InputError("tools", "the forms of two APIs are mixed", "write all tools as {'type': 'function', 'function': …}")
-    return [_from_function(row["function"]) if "function" in row else row for row in rows]
+    plain = [_from_function(row["function"]) if "function" in row else row for row in rows]
+    names = [row.get("name") for row in plain]
+    for number, name in enumerate(names):
+        if name is not None and name in names[:number]:
+            raise InputError(f"tools[{number}]", f"{name} is defined twice", "give each tool a name of its own")
+    return plain
 
 
 def _check_tool(where: str, tool: Wire, provider: str) -> None:
     """Raise InputError if the provider's API does not take a tool. One that the provider runs may have a type alone."""
     inner = next((tool[key] for key in ("function", "custom") if isinstance(tool.get(key), Mapping)), tool)
-    name, kind = inner.get("name"), tool.get("type")
+    name, kind, anthropic = inner.get("name"), tool.get("type"), provider == "anthropic"
     served = kind not in (None, "custom", "function")
     if not ((isinstance(name, str) and name) or (name is None and inner is tool and served)):
         raise InputError(where, "has no name", "give each tool a 'name'")
-    if inner is tool:
-        if kind == "function":
-            raise InputError(where, f"{name} has the form of the Responses API", "put its fields into an object 'function'")
-        if provider == "openai" and "input_schema" not in tool:
-            if served:
-                raise InputError(where, f"{name or kind} runs on Anthropic's servers", "remove it")
+    messages_form = "use 'name', 'description' and 'input_schema'"
+    if inner is tool and kind == "function":
+        form = messages_form if anthropic else "put its fields into an object 'function'"
+        raise InputError(where, f"{name} has the form of the Responses API", form)
+    if inner is not tool and kind == "custom":
+        kind_of_tool = messages_form if anthropic else "use a tool of the type 'function'"
+        raise InputError(where, f"{name} takes plain text instead of JSON", kind_of_tool)
+    if inner is not tool and anthropic:
+        raise InputError(where, f"{name} has the form of Chat Completions", messages_form)
+    if inner is tool and "input_schema" not in tool and provider != "offline":
+        if not served:
             raise InputError(where, f"{name} has no schema", "add 'input_schema'")
-        return
-    if kind == "custom":
-        raise InputError(where, f"{name} takes plain text instead of JSON", "use a tool of the type 'function'")
-    if provider == "anthropic":
-        raise InputError(where, f"{name} has the form of Chat Completions", "use 'name', 'description' and 'input_schema'")
-    if not isinstance(inner.get("parameters", {}), Mapping):
+        if not anthropic:
+            raise InputError(where, f"{name or kind} runs on Anthropic's servers", "remove it")
+    if not isinstance(inner.get("input_schema" if inner is tool else "parameters", {}), Mapping):
         raise InputError(where, f"the parameters of {name} must be an object", "use a JSON schema")
 
 

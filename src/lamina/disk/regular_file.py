@@ -1,4 +1,4 @@
-"""Opens a file that anyone may have written, for reading.
+"""Opens a file that anyone may have written, for reading, and tells whether a file has changed since.
 
 Invariants: only a regular file is opened, and opening one never blocks, whatever is in its place. Files of our own are opened by
 `dirfd.open_plain`, which also refuses links, second names and other owners.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 # Opening a FIFO or a terminal in place of a file must not block or become our controlling terminal.
 _INERT = sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOINHERIT", "O_BINARY", "O_NONBLOCK", "O_NOCTTY"))
@@ -56,6 +56,31 @@ def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> Binary
 def refuse_irregular(info: os.stat_result, path: str | os.PathLike[str]) -> None:
     if not stat.S_ISREG(info.st_mode):
         raise IrregularFile(path, info.st_mode)
+
+
+class FileStamp(NamedTuple):
+    """Which file is at a path, its size and the time of its last change. Another stamp means that the file has changed."""
+
+    inode: int
+    size: int
+    mtime_ns: int
+
+    def continues(self, before: FileStamp) -> bool:
+        """Whether this is the same file as before, with at least as many bytes: what was read of it may still be there."""
+        return self.inode == before.inode and self.size >= before.size
+
+
+def stamp(info: os.stat_result) -> FileStamp:
+    return FileStamp(info.st_ino, info.st_size, info.st_mtime_ns)
+
+
+def stamp_of(path: str | os.PathLike[str], *, follow: bool = True) -> FileStamp | None:
+    """Return the stamp of a regular file; None if there is none, or it cannot be looked at."""
+    try:
+        info = os.stat(path, follow_symlinks=follow)
+    except (OSError, ValueError):
+        return None
+    return stamp(info) if stat.S_ISREG(info.st_mode) else None
 
 
 def read_start(path: str | os.PathLike[str], most: int) -> bytes:

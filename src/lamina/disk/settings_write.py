@@ -74,7 +74,7 @@ def set_user_setting(home: str | os.PathLike[str], key: str, value: object, *, e
             inner[last] = value
         target = os.path.realpath(path) if os.path.islink(path) else None
         roots = (path.parent,) if target is None else (os.path.dirname(target),)
-        replace(path, _text(data, old, str(path)), expect=before and before.version, roots=roots)
+        replace(path, _text(data, old, str(path)), expect=before and before.stamp, roots=roots)
 
 
 def user_document(home: str | os.PathLike[str]) -> dict[str, Any]:

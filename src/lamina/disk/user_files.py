@@ -33,7 +33,7 @@ from ..core.errors import DiskError, PathRefused, ProtectedFile, ReadOnly
 from .crash_points import point
 from .dirfd import CREATE_NEW, Dir, sync_fd
 from .faults import AbsentIsFine, reporting
-from .regular_file import open_regular, refuse_irregular
+from .regular_file import FileStamp, open_regular, refuse_irregular, stamp
 from .temp_files import staged_at
 
 AnyPath = str | os.PathLike[str]
@@ -54,28 +54,15 @@ if hasattr(os, "register_at_fork"):
 _SET_ID = stat.S_ISUID | stat.S_ISGID
 
 
-class FileVersion(NamedTuple):
-    """The identity and the state of a file."""
-
-    device: int
-    inode: int
-    mtime_ns: int
-    size: int
-
-
 class FileContent(NamedTuple):
     data: bytes
-    version: FileVersion
-
-
-def version(found: os.stat_result) -> FileVersion:
-    return FileVersion(found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)
+    stamp: FileStamp
 
 
 def read_whole(path: AnyPath, max_bytes: int) -> FileContent | None:
     """Read all of a regular file. Returns None if it does not exist; raises DiskError if it is larger than `max_bytes`."""
     with AbsentIsFine(), reporting(path), open_regular(path) as file:
-        content = FileContent(file.read(max_bytes + 1), version(os.fstat(file.fileno())))
+        content = FileContent(file.read(max_bytes + 1), stamp(os.fstat(file.fileno())))
         if len(content.data) > max_bytes:
             raise DiskError(os.fspath(path), f"is larger than {max_bytes >> 20} MB", "change it with a command instead")
         return content
@@ -83,8 +70,8 @@ def read_whole(path: AnyPath, max_bytes: int) -> FileContent | None:
 
 
 def replace(
-    path: AnyPath, data: bytes, *, expect: FileVersion | None, roots: Sequence[AnyPath] = (), target: AnyPath | None = None
-) -> FileVersion:
+    path: AnyPath, data: bytes, *, expect: FileStamp | None, roots: Sequence[AnyPath] = (), target: AnyPath | None = None
+) -> FileStamp:
     """Write `data` to `path` if it is still in the state `expect` (None: still missing), and return its new state.
 
     Missing directories are created. If the last component of the path is a link, it must lead to a file inside one of `roots`.
@@ -111,7 +98,7 @@ def replace(
             where.sync()
     if published is None:
         raise DiskError(full, "was removed by another program right after it was written", "find and stop that program")
-    return version(published)
+    return stamp(published)
 
 
 def _refuse_protected(found: os.stat_result, full: str) -> None:
@@ -120,12 +107,12 @@ def _refuse_protected(found: os.stat_result, full: str) -> None:
         raise ProtectedFile(full)
 
 
-def _refuse_change(found: os.stat_result | None, expect: FileVersion | None, full: str) -> None:
+def _refuse_change(found: os.stat_result | None, expect: FileStamp | None, full: str) -> None:
     if found is None and expect is not None:
         raise DiskError(full, "was removed by another program in the meantime", "check before writing it again")
     if found is not None and expect is None:
         raise DiskError(full, "was created by another program in the meantime", "read it before writing it")
-    if found is not None and version(found) != expect:
+    if found is not None and stamp(found) != expect:
         raise DiskError(full, "was changed by another program in the meantime", "read it again before writing it")
 
 
@@ -233,7 +220,7 @@ def _dress(fd: int, mode: int, there: os.stat_result | None) -> None:
         os.fchmod(fd, mode)
 
 
-def remove(path: AnyPath, *, expect: FileVersion) -> None:
+def remove(path: AnyPath, *, expect: FileStamp) -> None:
     """Remove a file that is still in the state `expect`. A link in its place is refused, like a file that was changed since."""
     directory, name = os.path.split(os.path.abspath(path))
     with Dir.open(directory) as where, reporting(where.full(name)):

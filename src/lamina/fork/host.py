@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # a session that provides nothing does not load these
     from ..memory.store.contract import ChangeReason
     from ..memory.store.scopes import MemoryLocation
     from ..memory.tool_writes import WriteOutcome
-    from ..tools.hooks.answers import HookOutcome
+    from ..tools.hooks.protocol import HookOutcome
     from ..tools.read_state import ReadState
     from ..tools.tool import FileChange
     from .tool_runner import ToolRunner

@@ -16,6 +16,7 @@ from ..core.settings import Settings
 from ..disk.files import is_bookkeeping
 from ..disk.locks.lock_file import live_holder
 from ..disk.paths.project import slug
+from ..disk.regular_file import open_regular
 from ..disk.temp_files import is_temp
 from ..disk.transcripts.search import project_directories
 from ..disk.transcripts.store import lock_path
@@ -171,7 +172,7 @@ def _entries(directory: Path) -> list[os.DirEntry[str]]:
 
 def windows(path: Path, size: int, overlap: int) -> Iterator[bytes]:
     """Read a file in parts that overlap, so that every text shorter than `overlap` is complete in one of them."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         end = b""
         while part := file.read(size):
             yield end + part

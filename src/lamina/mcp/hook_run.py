@@ -129,19 +129,11 @@ def _is_exec(path: Path) -> bool:
 
 def start_child(work: str, agent: str, data: bytes) -> None:
     """Start a process that does the work and outlives this one."""
-    import subprocess
     import threading
 
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "lamina", "hook", work, "--agent", agent],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=os.name != "nt",
-    )
-    assert process.stdin is not None
-    process.stdin.write(data)
-    process.stdin.close()
+    from ..disk.child import start_detached
+
+    process = start_detached([sys.executable, "-P", "-m", "lamina", "hook", work, "--agent", agent], stdin=data)
     # A server that started it lives on, and would keep the ended process as a zombie.
     threading.Thread(target=process.wait, daemon=True).start()
 

@@ -20,6 +20,7 @@ from ..core.errors import DiskError, InputError, PathRefused
 from ..core.inputs import check_type
 from ..core.settings import Finding, Mode, Scope, Settings
 from ..disk.paths.memory_paths import check_root
+from ..disk.regular_file import read_start
 from ..disk.settings_files import checked_home, lamina_home, user_home
 from ..disk.temp_files import Durability
 from .recall.library import LoadedIndex, MemoryLibrary, ScopeName, scope_modes, with_prefix
@@ -74,7 +75,7 @@ class Merged(NamedTuple):
 class Memory:
     """A project's memory. Open it with `Memory.open`, as a context manager. Not thread-safe."""
 
-    __slots__ = ("_git", "_library", "_stores", "notices", "place")
+    __slots__ = ("_library", "_stores", "notices", "place")
 
     def __init__(
         self,
@@ -85,7 +86,6 @@ class Memory:
         settings: Settings | None = None,
     ) -> None:
         self.place = place
-        self._git = settings is not None and settings.history_git  # whether git mirrors the changes
         self._stores = stores
         readable = {scope: gated.store.topic_files for scope, gated in stores.items() if gated.readable}
         self._library = MemoryLibrary(
@@ -144,12 +144,7 @@ class Memory:
         return self.place.path
 
     def close(self) -> None:
-        """Mirror the changes to git, then close the stores. Nothing can be read or written afterwards."""
-        store, git, self._git = self._stores["private"].store, self._git, False
-        if git and store.history.written:
-            from .store.git import sync_git
-
-            sync_git(store.root, store.history, environ=os.environ)
+        """Close the stores. Nothing can be read or written afterwards."""
         for scope in self._stores.values():
             scope.store.close()
 
@@ -458,14 +453,8 @@ def _rules(settings: Settings, cwd: StrPath) -> WriteRules:
 
 def _read_instructions(cwd: StrPath) -> list[str]:
     """Return the project's own instruction files, as far as they can be read."""
-    texts = list[str]()
-    for name in INSTRUCTION_FILES:
-        try:
-            with open(project_root(cwd) / name, "rb") as file:
-                texts.append(file.read(MOST_INSTRUCTIONS).decode("utf-8", "replace"))
-        except OSError:
-            continue
-    return texts
+    starts = (read_start(project_root(cwd) / name, MOST_INSTRUCTIONS) for name in INSTRUCTION_FILES)
+    return [start.decode("utf-8", "replace") for start in starts if start]
 
 
 # The memory of an agent type

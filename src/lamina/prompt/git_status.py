@@ -19,21 +19,19 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import subprocess
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
 from ..core.errors import DiskError
 from ..core.settings.kinds import printable
-from ..disk.git import git_environ
-from ..disk.process_group import signal_group
+from ..disk.child import BoundedOutput, ChildProgram, run_child
+from ..disk.git import git_environ, git_program
+from ..disk.regular_file import open_regular
 from ..disk.session_files.spool import Spool
 from .safe_read import FileText, read_text
 
@@ -60,28 +58,15 @@ class GitAnswer(msgspec.Struct, frozen=True):
     whole: bool
 
 
-class GitProcess(NamedTuple):
-    process: subprocess.Popen[bytes]
-    deadline: threading.Timer
-
-
 def git_status(cwd: Path, *, environ: Mapping[str, str], seconds: float = SECONDS) -> str | None:
     """Return branch, changes and last commits as text to be fenced, or None outside a repository."""
     repository = find_repository(cwd)
     if repository is None:
         return None
     head = head_of(repository)
-    git = find_git(environ, repository)
+    git = git_program(environ, outside=repository.top)
     answers = _ask(git, repository, head, environ, seconds) if git is not None else {}
     return "\n".join(_report(head, default_branch(repository), answers))
-
-
-def find_git(environ: Mapping[str, str], repository: GitRepository) -> str | None:
-    """Find git on the user's PATH, never inside the working tree."""
-    directories = [directory for directory in environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(directory)]
-    outside = [directory for directory in directories if not Path(os.path.realpath(directory)).is_relative_to(repository.top)]
-    found = shutil.which("git", path=os.pathsep.join(outside)) if outside else None
-    return found if found is not None and not Path(os.path.realpath(found)).is_relative_to(repository.top) else None
 
 
 def _ask(git: str, repository: GitRepository, head: GitHead, environ: Mapping[str, str], seconds: float) -> dict[str, GitAnswer]:
@@ -96,14 +81,17 @@ def _ask(git: str, repository: GitRepository, head: GitHead, environ: Mapping[st
     settings = [word for name, value in comparison_settings(repository).items() for word in ("-c", f"{name}={value}")]
     line = [git, "--no-pager", *settings]
     with _copied_index(repository) as index:
-        given = {**git_variables(repository, environ), "GIT_INDEX_FILE": str(index)}
+        variables = {**git_variables(repository, environ), "GIT_INDEX_FILE": str(index)}
         if index == repository.git / "index":
-            line += [
-                "-c",
-                "diff.autoRefreshIndex=false",
-            ]  # no copy could be made: better to list a file too many than to write the index
-        started = {name: start_git([*line, *command], repository.top, given, seconds) for name, command in commands.items()}
-        return {name: read_answer(running) for name, running in started.items()}
+            # No copy could be made: better to list a file too many than to write the index.
+            line += ["-c", "diff.autoRefreshIndex=false"]
+
+        def ask(command: Sequence[str]) -> GitAnswer:
+            data, ended_well = ask_git([*line, *command], repository, variables, seconds)
+            return GitAnswer(fields_of(data), ended_well)
+
+        with ThreadPoolExecutor(len(commands)) as pool:
+            return dict(zip(commands, pool.map(ask, commands.values()), strict=True))
 
 
 @contextmanager
@@ -112,7 +100,7 @@ def _copied_index(repository: GitRepository) -> Iterator[Path]:
     index = repository.git / "index"
     data = b""
     try:
-        with open(index, "rb") as file:
+        with open_regular(index) as file:
             data = file.read(MOST_INDEX_BYTES + 1)
         spool = Spool.create(tempfile.gettempdir(), limit=MOST_INDEX_BYTES) if len(data) <= MOST_INDEX_BYTES else None
     except (OSError, DiskError):
@@ -138,46 +126,23 @@ def git_variables(repository: GitRepository, environ: Mapping[str, str]) -> dict
     }
 
 
-def start_git(command: Sequence[str], top: Path, environ: Mapping[str, str], seconds: float) -> GitProcess | None:
+def ask_git(
+    command: Sequence[str], repository: GitRepository, environ: Mapping[str, str], seconds: float, most: int = MOST_OUTPUT
+) -> tuple[bytes, bool]:
+    """Return what git prints, and whether that is all and git ended well. Git is stopped once it has printed more than `most` bytes."""
+    output = BoundedOutput(most, stop=True)
     try:
-        process = subprocess.Popen(
-            command,
-            cwd=top,
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
+        end = run_child(
+            ChildProgram(command, "dropped"), cwd=repository.top, environ=environ, timeout=seconds, take=output.take, grace=0
         )
     except OSError:
-        return None
-    deadline = threading.Timer(seconds, signal_group, [process])
-    deadline.daemon = True
-    deadline.start()
-    return GitProcess(process, deadline)
+        return b"", False
+    return bytes(output.data), end.why == "exit" and end.code == 0
 
 
-def read_answer(running: GitProcess | None) -> GitAnswer:
-    if running is None:
-        return GitAnswer((), False)
-    data, ended_well = read_output(running, MOST_OUTPUT)
-    fields = data[:MOST_OUTPUT].decode("utf-8", "replace").split("\0")
-    # The part after the last NUL is empty or a truncated field.
-    return GitAnswer(tuple(fields[:-1]), ended_well)
-
-
-def read_output(running: GitProcess, most: int) -> tuple[bytes, bool]:
-    """Return what git prints and whether it ended well. Git is stopped once it has printed more than `most` bytes."""
-    process, deadline = running
-    try:
-        assert process.stdout is not None
-        with process.stdout as pipe:
-            data = pipe.read(most + 1)
-        if len(data) > most:
-            signal_group(process)
-        return data, process.wait() == 0
-    finally:
-        deadline.cancel()
+def fields_of(data: bytes) -> tuple[str, ...]:
+    """Return the fields of an output; the part after the last NUL is empty or a truncated field."""
+    return tuple(data.decode("utf-8", "replace").split("\0")[:-1])
 
 
 def _report(head: GitHead, main: str | None, answers: Mapping[str, GitAnswer]) -> list[str]:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from .git_status import SECONDS, find_git, find_repository, git_variables, head_of, read_answer, read_output, start_git
+from ..disk.git import git_program
+from .git_status import SECONDS, ask_git, fields_of, find_repository, git_variables, head_of
 
 MOST_VERSIONS = 40
 
@@ -24,7 +25,7 @@ def find_version(file: Path, is_wanted: Callable[[bytes], bool], *, environ: Map
     """Return the newest version of a file that is wanted; None if no commit of the current branch has it."""
     repository = find_repository(file.parent)
     head = head_of(repository).commit if repository is not None else None
-    git = find_git(environ, repository) if repository is not None else None
+    git = git_program(environ, outside=repository.top) if repository is not None else None
     if repository is None or head is None or git is None:
         return None
     try:
@@ -33,12 +34,9 @@ def find_version(file: Path, is_wanted: Callable[[bytes], bool], *, environ: Map
         return None
     variables, line = git_variables(repository, environ), [git, "--no-pager", "--literal-pathspecs"]
     log = ("log", "-z", f"--max-count={MOST_VERSIONS}", "--no-show-signature", "--format=%H %ct", head, "--", path)
-    for row in read_answer(start_git([*line, *log], repository.top, variables, SECONDS)).fields:
+    for row in fields_of(ask_git([*line, *log], repository, variables, SECONDS)[0]):
         commit, _, seconds = row.partition(" ")
-        running = start_git([*line, "cat-file", "blob", f"{commit}:{path}"], repository.top, variables, SECONDS)
-        if running is None:
-            return None
-        data, ended_well = read_output(running, most)
-        if ended_well and len(data) <= most and is_wanted(data):
+        data, ended_well = ask_git([*line, "cat-file", "blob", f"{commit}:{path}"], repository, variables, SECONDS, most)
+        if ended_well and is_wanted(data):
             return FileVersion(commit, float(seconds or 0), data)
     return None

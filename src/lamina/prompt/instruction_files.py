@@ -17,8 +17,8 @@ from typing import TypeAlias
 import msgspec
 
 from ..core.fence import escape
-from ..core.invisible import remove_invisible
 from ..core.settings.kinds import printable
+from ..language.invisible import remove_invisible
 from .includes import (
     DEEPEST,
     ForbiddenInclude,

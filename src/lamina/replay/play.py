@@ -32,7 +32,7 @@ from ..core.usage import Usage
 from ..fork.host import Host
 from ..prompt.break_causes import readable_after
 from ..prompt.cache_marks import UNMARKABLE, mark
-from ..session.base import working
+from ..session.base import context_of, working
 from ..session.provider import limits_for
 from ..session.session import Session
 from .comparison import ComparisonModel
@@ -92,7 +92,7 @@ def play(
         session_id="replay",
         cache_ttl=ttl or (stage.script.ttl if endless else AUTO),
     )
-    session._begin_bare()
+    context_of(session).begun = True  # the recording brings its own context
     try:
         with working(session) as conversation:
             played = _Player(stage, session, provider, conversation, window, endless=endless).run(index)

@@ -19,7 +19,7 @@ from ..core.log import Log, seeded
 from ..core.record_lines import Envelope
 from ..core.records import Attachment, Forked, Message, new_id
 from ..disk.paths.project import slug
-from ..disk.regular_file import read_start
+from ..disk.regular_file import open_regular, read_start
 from ..disk.transcripts.jsonl import Health
 from ..disk.transcripts.search import find_transcript
 from ..disk.transcripts.store import (
@@ -165,7 +165,7 @@ def _refuse_strange(place: SessionPlace, path: Path) -> None:
     """
     if place.home is not None and path.is_relative_to(place.projects.absolute()):
         return
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         head = file.read(len(RECORD_BEGINS))
     if RECORD_BEGINS.startswith(head):
         return

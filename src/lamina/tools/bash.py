@@ -1,6 +1,6 @@
 """Bash: run one shell command.
 
-It runs `bash -c` (`sh -c` without bash) in the working directory and in a separate process group. See `process` for
+It runs `bash -c` (`sh -c` without bash) in the working directory and in a separate process group. See `disk.child` for
 how a command is ended and `capture` for how its output is kept. Each call is a new shell: a `cd` or a variable lasts as long
 as the call. Background processes keep running; the call does not wait for them and shows none of their later output.
 
@@ -24,8 +24,8 @@ from pathlib import Path
 from ..core.blocks import ToolResult, Wire
 from ..core.prompt_files import prompt_text
 from ..core.reach import RUN_BY_MODEL
+from ..disk.child import ChildEnd, ChildProgram, child_environ, run_child
 from .capture import FILE_BYTES, Capture, Captured
-from .process import ProcessEnd, child_environ, run_process
 from .tool import Builtin, Context, ToolOutput, failure
 
 # The limits that users of other agents know, in milliseconds.
@@ -75,13 +75,14 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
     environ = child_environ(context.environ, context.hand_over) | {RUN_BY_MODEL: "1"}
     capture = Capture(context.scratch or Path(tempfile.gettempdir()), context.on_output)
     try:
-        ended = run_process(
-            [*_shell(environ), command],
+        ended = run_child(
+            ChildProgram([*_shell(environ), command]),
             cwd=context.cwd,
             environ=environ,
             timeout=timeout / 1_000,
-            abort=context.abort,
             take=capture.take,
+            abort=context.abort.is_set,
+            leave=True,
         )
         return _render(ended, capture.close(), timeout)
     except OSError as error:
@@ -99,7 +100,7 @@ def _shell(environ: Mapping[str, str]) -> list[str]:
     return [environ.get("COMSPEC", "cmd.exe"), "/d", "/s", "/c"] if os.name == "nt" else ["/bin/sh", "-c"]
 
 
-def _render(ended: ProcessEnd, captured: Captured, timeout: float) -> ToolOutput:
+def _render(ended: ChildEnd, captured: Captured, timeout: float) -> ToolOutput:
     """Render the result for the model."""
     facts: Wire = {"exit_code": ended.code, "why": ended.why, "bytes": captured.size, "lines": captured.lines}
     if captured.cut:
@@ -112,7 +113,7 @@ def _render(ended: ProcessEnd, captured: Captured, timeout: float) -> ToolOutput
     return ToolOutput("\n".join(parts) or EMPTY, is_error=failed, facts=facts)
 
 
-def _head(ended: ProcessEnd, timeout: float) -> Iterator[str]:
+def _head(ended: ChildEnd, timeout: float) -> Iterator[str]:
     match ended.why:
         case "exit":
             if ended.code < 0:
@@ -127,7 +128,7 @@ def _head(ended: ProcessEnd, timeout: float) -> Iterator[str]:
             yield f"Stopped after {FILE_BYTES >> 20} MB of output. Redirect the output to a file, or print less."
 
 
-def _tail(ended: ProcessEnd, captured: Captured) -> Iterator[str]:
+def _tail(ended: ChildEnd, captured: Captured) -> Iterator[str]:
     if ended.held:
         yield "[A background process still writes to this output. Redirect it to a file to see the rest.]"
     if captured.lost:

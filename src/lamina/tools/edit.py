@@ -1,12 +1,13 @@
-"""Edit: replace a text in a file.
+"""Edit and Write: replace a text in a file, and create or replace a whole file.
 
-`plan_edit`, a pure function, decides: it finds the text, and explains a missing or ambiguous match. `disk.user_files` writes
-the whole file or nothing. Invariants: the file was read in this conversation and has not changed since, neither before nor
-during the write. Mode, encoding, byte order mark and line ends stay, and everything outside the matches stays byte for byte.
-A file with a keeper is written by the keeper.
+`plan_edit`, a pure function, finds the text of an Edit, and explains a missing or ambiguous match. `disk.user_files` writes the whole file
+or nothing. Invariants: an existing file was read in this conversation and has not changed since, neither before nor during the write. Mode,
+encoding, byte order mark and line ends stay (unless the text of a Write brings its own line ends), and an Edit keeps everything outside the
+matches byte for byte. A new file is UTF-8 and exactly the given text; missing directories are created. A file with a keeper is written by
+the keeper.
 
-Facts: path, bytes (new size), replacements, line (of the first), added and removed (lines).
-"""
+Facts of Edit: path, bytes (new size), replacements, line (of the first), added and removed (lines). Facts of Write: path, bytes, lines,
+created; for a file with a keeper: path, bytes, kept."""
 
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ from typing import NamedTuple
 
 from ..core.blocks import Wire
 from ..core.prompt_files import prompt_text
-from ..core.shown_results import find_shown, unescape
+from ..core.shown_results import find_shown, unescape, unescape_lines
 from ..disk.paths.user_paths import missing, resolve
-from ..disk.user_files import read_whole, replace
+from ..disk.user_files import FileContent, read_whole, replace
 from ..language.wording import counted
-from .file_kinds import decode, encode, split_lines, with_line_ends
-from .read_state import ReadRange, digest
+from .file_kinds import HEAD_BYTES, TextForm, TextKind, decode, detect_kind, encode, split_lines, with_line_ends
+from .read_state import MAX_DIGESTED, ReadRange, digest
 from .tool import Builtin, Context, FileChange, ToolOutput, failure, offer_to_keeper
 
 # Larger than any text written by hand; a text is held about four times while it is edited.
@@ -33,7 +34,7 @@ _MOST_SHOWN = 40
 # Longer lines are cut before they are shown or compared with the model's text.
 _MOST_CHARACTERS = 300
 
-SCHEMA: Wire = {
+EDIT_SCHEMA: Wire = {
     "type": "object",
     "properties": {
         "file_path": {"type": "string", "minLength": 1, "description": "Absolute path of the file"},
@@ -45,11 +46,11 @@ SCHEMA: Wire = {
 }
 
 
-def tool() -> Builtin:
-    return Builtin(name="Edit", description=prompt_text(__file__, "edit"), schema=SCHEMA, read_only=False, act=_act)
+def edit_tool() -> Builtin:
+    return Builtin(name="Edit", description=prompt_text(__file__, "edit"), schema=EDIT_SCHEMA, read_only=False, act=_edit)
 
 
-def _act(arguments: Wire, context: Context) -> ToolOutput:
+def _edit(arguments: Wire, context: Context) -> ToolOutput:
     path = resolve(arguments["file_path"], context.cwd)
     content = read_whole(path, MAX_EDITED)
     if content is None:
@@ -64,7 +65,7 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
     data = encode(form, planned.text)
     if (done := offer_to_keeper(FileChange(path, data, content.data), context)) is not None:
         return done
-    replace(path, data, expect=content.version, roots=context.roots, target=context.target)
+    replace(path, data, expect=content.stamp, roots=context.roots, target=context.target)
     # The model knows the new content as well as it knew the old one.
     seen = context.reads.get(path) or ReadRange(b"")
     context.reads.note(path, ReadRange(digest(data), seen.offset, seen.limit))
@@ -205,3 +206,43 @@ def _differs(lines: list[str], number: int, wanted: list[str]) -> str:
     there, here = (line[:_MOST_CHARACTERS] for line in first)
     like = "has a similar line" if SequenceMatcher(None, there, here).ratio() > 0.6 else "continues with"
     return f"old_string was not found in the file. It begins like line {number:,}, but then the file {like}: {there.strip()}"
+
+
+WRITE_SCHEMA: Wire = {
+    "type": "object",
+    "properties": {
+        "file_path": {"type": "string", "minLength": 1, "description": "Absolute path of the file"},
+        "content": {"type": "string", "description": "The complete new content"},
+    },
+    "required": ["file_path", "content"],
+}
+
+
+def write_tool() -> Builtin:
+    return Builtin(name="Write", description=prompt_text(__file__, "write"), schema=WRITE_SCHEMA, read_only=False, act=_write)
+
+
+def _write(arguments: Wire, context: Context) -> ToolOutput:
+    path = resolve(arguments["file_path"], context.cwd)
+    there = read_whole(path, MAX_DIGESTED)
+    problem = context.reads.problem(path, there.data) if there is not None else None
+    text = arguments["content"]
+    data = _encoded(text, there, path)
+    if (done := offer_to_keeper(FileChange(path, data, there.data if there else None, problem), context)) is not None:
+        return done
+    if problem is not None:
+        return failure(problem, path=str(path))
+    replace(path, data, expect=there.stamp if there else None, roots=context.roots, target=context.target)
+    context.reads.note(path, ReadRange(digest(data)))
+    lines = len(split_lines(text))
+    word = "Replaced" if there else "Created"
+    facts: Wire = {"path": str(path), "bytes": len(data), "lines": lines, "created": there is None}
+    return ToolOutput(f"{word} {path}: {counted(lines, 'line')}, {counted(len(data), 'byte')}.", facts=facts)
+
+
+def _encoded(text: str, there: FileContent | None, path: Path) -> bytes:
+    if there is None or not there.data or not isinstance(detect_kind(there.data[:HEAD_BYTES]), TextKind):
+        return encode(TextForm(), text)
+    before, form = decode(there.data, str(path))
+    text = unescape_lines(text, before)
+    return encode(form, text if "\r\n" in text else with_line_ends(text, form.line_end))

@@ -1,32 +1,37 @@
 """Grep: find files that match a pattern, and the matching lines.
 
-It uses ripgrep if installed, otherwise our own worker (see `search`). Both are processes, so a search can be stopped
-whatever its pattern. Both print the same lines, so the result does not depend on which one ran. A pattern that only `re`
-understands (look-around, back references) goes to the worker.
+It uses ripgrep if installed, else a plain loop (see `search`), which knows no .gitignore. Both are processes, so a search can be
+stopped whatever its pattern, and both print the same lines. A pattern that only `re` understands (look-around, back references)
+goes to the loop.
 
 Invariants: a result has at most head_limit lines or files and 50,000 characters, and comes within half a minute. Lines are
 sorted by path, lists of files newest first.
 
-Facts: files, lines (shown), more, engine (ripgrep, worker).
+Facts: files, lines (shown), more, engine (ripgrep, python).
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from ..core.blocks import Wire
 from ..core.globs import compile_name
 from ..core.prompt_files import prompt_text
+from ..disk.child import ChildEnd, ChildProgram, child_environ, run_child
 from ..disk.paths.memory_paths import is_internal
 from ..disk.paths.user_paths import missing, resolve, shown
-from .engines import TYPES, find_ripgrep, find_worker, ripgrep_argv, worker_argv
-from .process import ProcessEnd, child_environ, run_process
-from .search import SearchSpec
+from ..language.wording import shorten
+from .search import SKIPPED, SearchSpec
 from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure, fit_lines
 
 # The default that users of other agents know.
@@ -38,7 +43,7 @@ MAX_FILES = 10_000
 SECONDS = 30.0
 # A source line fits; for minified code the beginning is enough.
 LINE_CHARACTERS = 500
-# One line of output is a path and a line cut by the worker; ripgrep does not cut lines.
+# One line of output is a path and a line cut by the loop; ripgrep does not cut lines.
 _LINE_BYTES = 4 * LINE_CHARACTERS + 8_192
 # Room for the notes below the results.
 _NOTES = 500
@@ -49,6 +54,11 @@ _ROW = re.compile(rb"([^\0]*)\0(\d+)(?:([:-])(.*))?", re.DOTALL)
 
 # Globs may be separated by commas or spaces; inside braces a comma separates alternatives.
 _GLOB = re.compile(r"(?:\{[^{}]*\}|[^\s,])+")
+
+# The directory that contains the package. It goes behind the standard library on the loop's path, so that it can't shadow any
+# of it.
+_PACKAGES = Path(__file__).parent.parent.parent
+_LOOP = "import sys; sys.path.append(sys.argv[1]); from lamina.tools.search import main; main()"
 
 _COUNT = {"type": "integer", "minimum": 0, "maximum": 1_000}
 SCHEMA: Wire = {
@@ -81,9 +91,9 @@ SCHEMA: Wire = {
 FindRipgrep = Callable[[Mapping[str, str]], str | None]
 
 
-def tool(find: FindRipgrep = find_ripgrep) -> Builtin:
+def tool(find: FindRipgrep | None = None) -> Builtin:
     def act(arguments: Wire, context: Context) -> ToolOutput:
-        return _act(arguments, context, find)
+        return _act(arguments, context, find or find_ripgrep)
 
     return Builtin(name="Grep", description=prompt_text(__file__, "grep"), schema=SCHEMA, read_only=True, act=act)
 
@@ -105,28 +115,12 @@ def _act(arguments: Wire, context: Context, find: FindRipgrep) -> ToolOutput:
         return failure(f"{root} is neither a file nor a directory and can't be searched.")
     if "\0" in arguments["pattern"]:
         return failure("pattern contains a NUL character, which no text file has. Remove it.")
-    kind = arguments.get("type", "")
-    spec = _spec(arguments, root)
-    ripgrep, worker = find(context.environ), find_worker()
-    if ripgrep is not None:
-        ended, rows = _run(ripgrep_argv(ripgrep, spec, kind), arguments, spec, context)
-        if not (ended.code == 2 and _ONLY_RE.search(rows.message)) or worker is None:
-            return _render(ended, rows, arguments, spec, context, "ripgrep")
-    if worker is None:
-        return failure("Neither ripgrep nor a Python interpreter was found. Install ripgrep (rg) to search.")
-    if kind and kind not in TYPES:
-        return failure(f"Type {kind!r} is unknown without ripgrep. Use a glob, or one of {', '.join(TYPES)}.")
-    return _render(*_run(worker_argv(worker, spec), arguments, spec, context), arguments, spec, context, "worker")
-
-
-def _spec(arguments: Wire, root: Path) -> SearchSpec:
-    modes = {"files_with_matches": "files", "count": "count", "content": "content"}
-    mode = modes[arguments.get("output_mode", "files_with_matches")]
+    mode = arguments.get("output_mode", "files_with_matches")
     around: int = arguments.get("-C", 0)
     before, after = (arguments.get(name, around) if mode == "content" else 0 for name in ("-B", "-A"))
     # A single file has no directory below it, and globs are relative to the searched directory.
-    single = os.path.isfile(root)
-    return SearchSpec(
+    single, kind = os.path.isfile(root), arguments.get("type", "")
+    spec = SearchSpec(
         root=str(root.parent if single else root),
         name=root.name if single else "",
         pattern=arguments["pattern"],
@@ -136,8 +130,66 @@ def _spec(arguments: Wire, root: Path) -> SearchSpec:
         before=before,
         after=after,
         globs=() if single else tuple(_GLOB.findall(arguments.get("glob", ""))),
-        names=() if single else TYPES.get(arguments.get("type", ""), ()),
+        names=() if single else file_types().get(kind, ()),
     )
+    ripgrep = find(context.environ)
+    # A program packed into one file has no interpreter.
+    python = None if getattr(sys, "frozen", False) else sys.executable or None
+    if ripgrep is not None:
+        end, rows = _run(ripgrep_argv(ripgrep, spec, kind), arguments, spec, context)
+        if not (end.code == 2 and _ONLY_RE.search(rows.message)) or python is None:
+            return _render(end, rows, arguments, spec, context, "ripgrep")
+    if python is None:
+        return failure("Neither ripgrep nor a Python interpreter was found. Install ripgrep (rg) to search.")
+    if kind and kind not in file_types():
+        return failure(f"Type {kind!r} is unknown without ripgrep. Use a glob, or one of {', '.join(file_types())}.")
+    argv = [python, "-I", "-S", "-W", "ignore", "-c", _LOOP, str(_PACKAGES), json.dumps(spec._asdict())]
+    return _render(*_run(argv, arguments, spec, context), arguments, spec, context, "python")
+
+
+@cache
+def file_types() -> Mapping[str, tuple[str, ...]]:
+    """Return the file name patterns of each file type. ripgrep gets them too, so that a type means the same with and without it."""
+    data = Path(__file__).with_name("file_types.json").read_bytes()
+    return msgspec.json.decode(data, type=dict[str, tuple[str, ...]])
+
+
+def find_ripgrep(environ: Mapping[str, str]) -> str | None:
+    """Find ripgrep on the PATH or next to this Python. Only a full path counts, so a program in the working tree is never
+    used."""
+    beside = os.path.dirname(sys.executable) if sys.executable else ""
+    programs = (shutil.which("rg", path=place) for place in (environ.get("PATH"), beside) if place)
+    return next((program for program in programs if program is not None and os.path.isabs(program)), None)
+
+
+def ripgrep_argv(program: str, spec: SearchSpec, kind: str) -> list[str]:
+    """Build the command line. Only .gitignore counts, not the user's configuration, so that searches stay repeatable. A type
+    that is not in our list is one of ripgrep's own."""
+    options = ["--no-config", "--no-messages", "--color=never", "--no-heading", "--with-filename", "--null", "--crlf", "--hidden"]
+    options += ["--no-ignore-global", "--no-ignore-exclude", "--no-ignore-dot"]
+    match spec.mode:
+        case "files_with_matches":
+            # A count of one is as quick as a list of names, and its lines have the same form as all others.
+            options += ["--count", "--max-count=1"]
+        case "count":
+            options += ["--count", "--sort=path"]
+        case _:
+            options += ["--line-number", "--sort=path", f"--before-context={spec.before}", f"--after-context={spec.after}"]
+    if spec.ignore_case:
+        options.append("--ignore-case")
+    if spec.multiline:
+        options += ["--multiline", "--multiline-dotall"]
+    # In ripgrep a glob that names a file wins over the type. If both are given, the caller checks the type.
+    if kind and not spec.globs:
+        options += (
+            [f"--type-clear={kind}", *(f"--type-add={kind}:{glob}" for glob in file_types()[kind])]
+            if kind in file_types()
+            else []
+        )
+        options.append(f"--type={kind}")
+    options += [f"--glob={glob}" for glob in spec.globs]
+    options += [f"--glob=!{name}/" for name in SKIPPED]
+    return [program, *options, f"--regexp={spec.pattern}", "--", f"./{spec.name}"]
 
 
 class _RowCollector:
@@ -175,41 +227,41 @@ class _RowCollector:
             self.more = True
             return False
         text = (found[4] or b"").decode("utf-8", "replace")
-        text = text if len(text) <= LINE_CHARACTERS else f"{text[:LINE_CHARACTERS]}…"
+        text = shorten(text, LINE_CHARACTERS)
         self.rows.append(GrepRow(path, int(found[2]), found[3] != b"-", text))
         # Lists of files are sorted before they are cut, so all names are kept.
         self._room -= len(path) + len(text) if found[3] else 0
         return True
 
 
-def _run(argv: list[str], arguments: Wire, spec: SearchSpec, context: Context) -> tuple[ProcessEnd, _RowCollector]:
+def _run(argv: list[str], arguments: Wire, spec: SearchSpec, context: Context) -> tuple[ChildEnd, _RowCollector]:
     limit = arguments.get("head_limit", DEFAULT_LIMIT) or MAX_FILES
     root, allowed = Path(spec.root), context.may_read
 
     def may_show(path: str) -> bool:
         return not is_internal(root / path, below=root) and (allowed is None or allowed(root / path))
 
-    rows = _RowCollector(MAX_FILES if spec.mode == "files" else limit, spec.names, may_show)
-    ended = run_process(
-        argv,
-        cwd=Path(spec.root),
+    rows = _RowCollector(MAX_FILES if spec.mode == "files_with_matches" else limit, spec.names, may_show)
+    ended = run_child(
+        ChildProgram(argv),
+        cwd=spec.root,
         environ=child_environ(context.environ),
         timeout=SECONDS,
-        abort=context.abort,
         take=rows.take,
+        abort=context.abort.is_set,
     )
     return ended, rows
 
 
-def _render(
-    ended: ProcessEnd, rows: _RowCollector, arguments: Wire, spec: SearchSpec, context: Context, engine: str
-) -> ToolOutput:
+def _render(ended: ChildEnd, rows: _RowCollector, arguments: Wire, spec: SearchSpec, context: Context, engine: str) -> ToolOutput:
     if ended.why == "abort":
         return failure(STOPPED)
     if ended.why == "exit" and ended.code not in (0, 1) and not rows.rows:
         return failure(f"Grep: {_reason(rows.message)}", engine=engine)
     base = Path(spec.root)
-    lines = {"files": _newest, "count": _counted, "content": _content}[spec.mode](rows.rows, base, context.cwd, arguments)
+    lines = {"files_with_matches": _newest, "count": _counted, "content": _content}[spec.mode](
+        rows.rows, base, context.cwd, arguments
+    )
     limit = arguments.get("head_limit", DEFAULT_LIMIT) or len(lines)
     kept = fit_lines(lines[:limit], MAX_RESULT - _NOTES)
     more = rows.more or len(kept) < len(lines)

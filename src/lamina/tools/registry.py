@@ -11,7 +11,9 @@ from difflib import get_close_matches
 from functools import cache
 
 from ..core.blocks import ToolUse
-from . import bash, edit, expand, glob, grep, read, todo, write
+from . import bash, glob, grep, read
+from .conversation_tools import expand_tool, todo_tool
+from .edit import edit_tool, write_tool
 from .tool import STOPPED, Context, Tool, ToolOutput, failure
 
 # The key under which a provider keeps tool input it could not parse.
@@ -23,7 +25,7 @@ _LONGEST_MESSAGE = 500
 @cache
 def builtin_tools() -> tuple[Tool, ...]:
     """Return the tools in prompt order: another order would be another prefix."""
-    return (read.tool(), write.tool(), edit.tool(), grep.tool(), glob.tool(), bash.tool(), todo.tool(), expand.tool())
+    return (read.tool(), write_tool(), edit_tool(), grep.tool(), glob.tool(), bash.tool(), todo_tool(), expand_tool())
 
 
 def run_call(tools: Sequence[Tool], call: ToolUse, context: Context) -> ToolOutput:

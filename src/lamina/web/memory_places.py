@@ -1,7 +1,6 @@
 """The places of memories: the directories of every project and agent type of Lamina, and those of other agents, which are only read.
 
 Invariants: looking for places creates and writes nothing. A place opens for changes only if it is Lamina's and the page may change files.
-A changed memory is closed in a thread, one after another, since closing mirrors the changes to git: no answer waits for that.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -102,7 +100,6 @@ class MemoryPlaces:
         self._places: tuple[float, dict[str, Place]] = (float("-inf"), {})
         self._locations: dict[Place, _Located] = {}
         self._project_settings: dict[Path, Settings] = {}
-        self._closer = ThreadPoolExecutor(1, "lamina-close")
 
     def all(self) -> list[Place]:
         """Return all places, those of Lamina first. The project of the working directory is there even if it has no memory yet."""
@@ -225,15 +222,8 @@ class MemoryPlaces:
 
         Only a first memory creates the directory: one that vanished with its disk must not come back empty.
         """
-        memory = self._open(place, create=create)
-        try:
+        with self._open(place, create=create) as memory:
             yield memory
-        finally:
-            self._closer.submit(memory.close)
-
-    def close(self) -> None:
-        """Wait until what was changed is closed."""
-        self._closer.shutdown()
 
     def _open(self, place: Place, *, create: bool) -> Memory:
         if not place.own or self.read_only:

@@ -24,7 +24,7 @@ from lamina.session.session import Session
 from ..made import answered, project
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-PLAIN = Settings(history_git=False)
+PLAIN = Settings()
 ROOT = "a" * 40
 
 

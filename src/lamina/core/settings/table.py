@@ -238,14 +238,6 @@ class Table:
     assistant = switch(
         False, "Assistant mode: write daily logs instead of the live index.", "W2", "less", remote=True, memory=True, bare=True
     )
-    history_git = switch(
-        True,
-        "Track memory changes with git, in a separate repository next to the journal.",
-        "B4",
-        "less",
-        memory=True,
-        bare=True,
-    )
     agent_summaries = switch(
         True, "Summarize in a few words what each background agent is doing.", "A7", "less", remote=True, bare=True
     )

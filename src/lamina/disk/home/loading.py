@@ -9,14 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from ...core.flags import Flags
 from ...core.settings import Settings
+from ..regular_file import stamp_of
 from ..settings_files import MANAGED_PATH, TRUST_NAME, lamina_home, load_settings, settings_paths
-
-# Of each file: when it was changed, its size and its number; None for one that cannot be looked at.
-Signature: TypeAlias = "tuple[tuple[int, int, int] | None, ...]"
 
 
 def settings_in_force(
@@ -39,10 +37,10 @@ def settings_in_force(
     watched += [base / TRUST_NAME] if base is not None else []
 
     def load() -> Settings:
-        seen = _signature(watched)  # before the files are read: a change in between is found at the next look
+        stamps = [stamp_of(path) for path in watched]  # before the files are read: a change in between is found at the next look
 
         def refreshed(settings: Settings) -> Settings:
-            if _signature(watched) != seen:
+            if [stamp_of(path) for path in watched] != stamps:
                 return load()
             return settings.with_remote(remote) if callable(remote) else settings
 
@@ -66,15 +64,3 @@ def settings_in_force(
         return while_trusted(base, where, loaded)
 
     return load()
-
-
-def _signature(paths: list[Path]) -> Signature:
-    return tuple(_one(path) for path in paths)
-
-
-def _one(path: Path) -> tuple[int, int, int] | None:
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -32,6 +32,7 @@ from ..dirfd import Dir, descend
 from ..faults import AbsentIsFine
 from ..files import guard_name, read_at, remove_at, replace_at
 from ..locks.lock_file import LifeLock, guard_at
+from ..regular_file import open_regular
 from ..temp_files import Durability
 
 DIRECTORY = "teams"
@@ -219,9 +220,7 @@ def _oldest(rows: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
 def _standing_in(transcript: Path, ids: Collection[str], start: int) -> set[str]:
     """Return the ids found on complete lines of the file from `start` on. An incomplete line was never acknowledged."""
     found: set[str] = set()
-    if not transcript.is_file():  # also excludes pipes, which would block
-        return found
-    with suppress(OSError), open(transcript, "rb") as file:
+    with suppress(OSError), open_regular(transcript) as file:
         file.seek(max(0, start))
         held = b""
         while part := file.read(CHUNK):

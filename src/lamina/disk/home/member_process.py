@@ -22,6 +22,7 @@ from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
+from ..child import BoundedOutput, ChildProgram, run_child, start_detached
 from ..locks.dream_lock_owner import process_lives, start_ticks
 from .mailbox import MailboxAddress
 from .team_files import MemberState, open_output, see_member, write_member
@@ -34,8 +35,8 @@ KILL_SECONDS = 10.0
 START_SECONDS = 60.0
 GLANCE = 0.05
 _PS_SECONDS = 10.0
-# More processes than any system has; a bound for the walk over them.
-_MOST_PROCESSES = 1 << 20
+# The lines of more processes than any system has.
+_MOST_LISTED = 32 << 20
 _MAILBOX = "LAMINA_MAILBOX"
 
 Ending: TypeAlias = Literal["stopped", "killed", "was not running", "in use", "still running"]
@@ -53,16 +54,7 @@ def start_member(home: Path, member: MailboxAddress, cwd: str) -> subprocess.Pop
     environ = {name: value for name, value in os.environ.items() if name != _MAILBOX} | {"LAMINA_HOME": str(home.absolute())}
     output = open_output(home, member)
     try:
-        process = subprocess.Popen(
-            argv,
-            cwd=cwd,
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=output,
-            start_new_session=os.name != "nt",
-            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
-        )
+        process = start_detached(argv, cwd=cwd, environ=environ, errors=output)
     finally:
         os.close(output)
     # Written here too, so that a process that was just started can be found and ended.
@@ -164,9 +156,17 @@ def _descendants(pid: int) -> Iterator[tuple[int, int | None]]:
 
 def _parents() -> dict[int, int]:
     """Return the parent of each process, as `ps` lists them; empty if that fails."""
+    output = BoundedOutput(_MOST_LISTED)
     try:
-        listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, timeout=_PS_SECONDS, check=False).stdout
-    except (OSError, subprocess.SubprocessError):
+        run_child(
+            ChildProgram(["ps", "-A", "-o", "pid=,ppid="], "dropped"),
+            cwd="/",
+            environ=os.environ,
+            timeout=_PS_SECONDS,
+            take=output.take,
+            grace=0,
+        )
+    except OSError:
         return {}
-    rows = [line.split() for line in listed.decode("ascii", "replace").splitlines()[:_MOST_PROCESSES]]
+    rows = [line.split() for line in output.data.decode("ascii", "replace").splitlines()]
     return {int(row[0]): int(row[1]) for row in rows if len(row) == 2 and row[0].isdigit() and row[1].isdigit()}

@@ -12,10 +12,15 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from ...language.wording import shorten
+
 # The name of a guard or side file, which is longer, must still fit into the 255 bytes that file systems allow.
 MAX_NAME_BYTES = 240
 # The smallest PATH_MAX of the systems we run on (macOS).
 MAX_PATH_BYTES = 1_024
+
+# Long enough for ordinary paths, short enough for a one-line message.
+LONGEST_SHOWN = 200
 
 # Cc controls, Cf format (bidi, zero width), Cs lone surrogates, Co private use (some mounts hide `:` and `*` there), Zl and Zp.
 _BAD_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
@@ -105,9 +110,6 @@ def fold(name: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
-def shown(text: object) -> str:
+def printable_path(text: object) -> str:
     """Return a refused path in a form that is safe to print on a terminal."""
-    # Long enough for ordinary paths, short enough for a one-line message.
-    longest = 200
-    plain = text if isinstance(text, str) and text and text.isprintable() else ascii(text)
-    return plain if len(plain) <= longest else f"{plain[:longest]}…"
+    return shorten(text if isinstance(text, str) and text and text.isprintable() else ascii(text), LONGEST_SHOWN)

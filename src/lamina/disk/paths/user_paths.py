@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from ...core.errors import PathRefused
-from .file_names import shown as printable
+from .file_names import printable_path
 
 # No system accepts longer paths (PATH_MAX on Linux).
 MAX_PATH = 4_096
@@ -24,7 +24,7 @@ _MOST_HINTS = 3
 def resolve(text: str, cwd: str | os.PathLike[str]) -> Path:
     """Return the absolute path of `text`, with `..` removed textually. Raises PathRefused for an invalid path."""
     if problem := _problem(text):
-        raise PathRefused(printable(text), problem, "give the full path of a file or directory")
+        raise PathRefused(printable_path(text), problem, "give the full path of a file or directory")
     return Path(os.path.abspath(os.path.join(cwd, text)))
 
 

@@ -19,6 +19,7 @@ from ...core.blocks import scrub
 from ...core.decoding import UNDECODABLE
 from ...language.wording import counted, plural
 from ..faults import reporting
+from ..regular_file import open_regular
 
 CHUNK = 1 << 20
 # A longer line is skipped without being held in memory: no record of ours comes near it, and memory must stay bounded.
@@ -105,7 +106,7 @@ def whole_objects(offset: int, raw: bytes, health: Health) -> Iterator[dict[str,
 
 def raw_lines_back(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
     """Read the lines as bytes, last first, so that a caller looking for one kind need not parse the others."""
-    with reporting(path), open(path, "rb") as file:
+    with reporting(path), open_regular(path) as file:
         at = file.seek(0, os.SEEK_END)
         rest: list[bytes] = []  # pieces of the line that started before the current chunk, last piece first
         held = 0
@@ -130,7 +131,7 @@ def raw_lines_back(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
 
 def raw_lines(path: str | os.PathLike[str], start: int, health: Health) -> Iterator[tuple[int, bytes]]:
     """Read the lines as bytes, with their offsets. Lines that are too long are skipped."""
-    with reporting(path), open(path, "rb") as file:
+    with reporting(path), open_regular(path) as file:
         file.seek(start)
         at = start
         while line := file.readline(MAX_LINE + 1):

@@ -24,6 +24,7 @@ from ..dirfd import PRIVATE_DIR, PRIVATE_FILE, Dir, open_parent, reading
 from ..faults import reporting
 from ..files import remove
 from ..locks.lock_file import LifeLock, holder
+from ..regular_file import stamp
 from ..temp_files import staged_at
 from ..trees.survey import HAS_MODES
 from .jsonl import Health, parse_line, raw_lines
@@ -92,8 +93,7 @@ def repair_transcript(path: Path) -> RepairedTranscript:
         pieces, mtime_ns = _mended(path, health), before.st_mtime_ns
         with staged_at(where, name, pieces, durability="full", mtime_ns=mtime_ns, points="mend") as mended:
             backup = _backed_up(lock_path(path).parent, source)
-            now = os.fstat(source)
-            if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+            if stamp(os.fstat(source)) != stamp(before):
                 raise DiskError(os.fspath(path), "is being written by another program", "close it there first")
             mended.publish()
         return RepairedTranscript(backup, health.skipped)

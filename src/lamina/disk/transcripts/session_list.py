@@ -18,6 +18,8 @@ from typing import Any
 import msgspec
 
 from ...core.record_lines import FORMAT
+from ...language.wording import shorten
+from ..regular_file import open_regular
 from .jsonl import decode_object, raw_lines_back
 from .search import list_transcripts
 
@@ -63,7 +65,7 @@ def read_session_info(path: Path) -> SessionInfo | None:
         stat = path.stat()
         if not stat.st_size:
             return None
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             head = file.read(HEAD_BYTES)
             tail = b""
             if stat.st_size > HEAD_BYTES:
@@ -94,7 +96,8 @@ def _title(rows: Sequence[dict[str, Any]]) -> str:
     """Return the last title, or the first prompt if there is no title."""
     given = (row.get(TITLES[row["type"]]) for row in reversed(rows) if row.get("type") in tuple(TITLES))
     titles = (text for text in given if isinstance(text, str))
-    return _short(next(chain(titles, filter(None, map(_prompt, rows))), ""))
+    title = next(chain(titles, filter(None, map(_prompt, rows))), "")
+    return shorten(" ".join(title.split()), TITLE_CHARS)
 
 
 def _prompt(row: dict[str, Any]) -> str:
@@ -107,15 +110,10 @@ def _prompt(row: dict[str, Any]) -> str:
     return next(iter(texts), "")
 
 
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1] + "…"
-
-
 def listed_lines(path: Path, *, title: str, prompt: str, leaf: str | None) -> list[bytes]:
     """Return the lines to repeat. `title` is used if the file has no title line; `prompt` is the user's last message."""
     newest: dict[str, dict[str, Any]] = {}
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         head = file.read(HEAD_BYTES)
     for line in (*head.split(b"\n"), *reversed(list(_since_ours(path)))):
         if (value := _listed(line)) is not None:

@@ -33,6 +33,7 @@ from ..crash_points import point
 from ..faults import reporting
 from ..files import remove
 from ..locks.lock_file import LifeLock
+from ..regular_file import stamp, stamp_of
 from .jsonl import MAX_LINE, Health, objects_in, parse_line, raw_lines, raw_lines_back, read_lines
 from .resume import find_offset, find_resume_point, records_in
 
@@ -106,15 +107,15 @@ class SourceTranscript:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.size = path.stat().st_size
-        self._file = _file_at(path)
+        self._stamp = stamp(path.stat())
+        self.size = self._stamp.size
 
     def read(self, start: int, health: Health) -> Iterator[Record]:
         for offset, line in self.lines(start, health):
             yield from (read_record(found.value) for found in parse_line(offset, line, health))
 
     def lines(self, start: int, health: Health) -> Iterator[tuple[int, bytes]]:
-        if _file_at(self.path) != self._file or self.path.stat().st_size < self.size:
+        if (now := stamp_of(self.path)) is None or not now.continues(self._stamp):
             raise DiskError(str(self.path), "was replaced while in use", "resume the session again")
         for offset, line in raw_lines(self.path, start, health):
             if offset >= self.size:
@@ -169,7 +170,7 @@ class FileTranscript(TranscriptStore):
         self._waiting: list[bytes] = []
         self._synced = time.monotonic()
         self._unsynced = False
-        self._file = _file_at(path)
+        self._inode = _inode_of(path)
         self._removed = False
 
     @classmethod
@@ -251,7 +252,7 @@ class FileTranscript(TranscriptStore):
 
     def _is_gone(self) -> bool:
         """Return whether the file was removed or replaced, for example because the home of a live session was deleted."""
-        return self._file != _file_at(self._where)
+        return self._inode != _inode_of(self._where)
 
     def close(self) -> None:
         if self._appender is None and not self._waiting:
@@ -323,7 +324,7 @@ class ForkedTranscript(FileTranscript):
                 os.unlink(growing)
             lock.close()
             raise
-        self._lock, self._file, self._source, self._begun = lock, _file_at(self._where), None, []
+        self._lock, self._inode, self._source, self._begun = lock, _inode_of(self._where), None, []
 
     def read(self, start: int = 0) -> Iterator[Record]:
         if self._source is None:
@@ -379,12 +380,8 @@ def _own(record: Record, envelope: Envelope) -> Record:
     return record
 
 
-def _file_at(path: Path) -> tuple[int, int] | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+def _inode_of(path: Path) -> int | None:
+    return file.inode if (file := stamp_of(path)) is not None else None
 
 
 def lock_path(path: Path) -> Path:

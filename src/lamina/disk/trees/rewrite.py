@@ -18,6 +18,7 @@ from ...core.errors import DiskError, PathRefused
 from ..crash_points import point
 from ..dirfd import Dir, open_parent
 from ..faults import AbsentIsFine, reporting
+from ..regular_file import FileStamp, open_regular, stamp
 from ..temp_files import staged_at
 from ..transcripts.jsonl import MAX_LINE
 
@@ -26,55 +27,39 @@ AnyPath = str | os.PathLike[str]
 MAX_DEPTH = 32
 
 
-class FileState(NamedTuple):
-    """The state of a file when it was read."""
-
-    inode: int
-    size: int
-    mtime_ns: int
-    mode: int
-
-
 class RawLine(NamedTuple):
     offset: int
     data: bytes  # with its line end; a line that is too long comes in several parts
 
 
-def file_state(path: AnyPath) -> FileState | None:
-    """Return the state of a regular file, or None if it does not exist."""
-    try:
-        found = os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return _state(found) if stat.S_ISREG(found.st_mode) else None
-
-
-def _state(found: os.stat_result) -> FileState:
-    return FileState(found.st_ino, found.st_size, found.st_mtime_ns, stat.S_IMODE(found.st_mode))
-
-
 def raw_lines(path: AnyPath) -> Iterator[RawLine]:
     """Read every line unchanged, with its offset. The lines joined together are the file."""
-    with reporting(path), open(path, "rb") as file:
+    with reporting(path), open_regular(path) as file:
         at = 0
         while data := file.readline(MAX_LINE + 1):
             yield RawLine(at, data)
             at += len(data)
 
 
-def rewrite(path: AnyPath, parts: Iterable[bytes], *, before: FileState, shared: bool = False) -> None:
-    """Write the joined `parts` to `path` if it is still in the state `before`; otherwise raises DiskError and changes nothing."""
-    if not before.mode & 0o222:
-        raise PathRefused(os.fspath(path), "is read-only", "allow writing to it first")
+def rewrite(path: AnyPath, parts: Iterable[bytes], *, before: FileStamp, shared: bool = False) -> None:
+    """Write the joined `parts` to `path` if it still has the stamp `before`; otherwise raises DiskError and changes nothing."""
+    refuse_read_only(path)
     mtime_ns = before.mtime_ns if os.utime in os.supports_fd else None
     with (
         open_parent(path) as (where, name),
         staged_at(where, name, parts, durability="full", mtime_ns=mtime_ns, shared=shared, points="rewrite") as temp,
     ):
-        there = where.stat(name)
-        if there is None or _state(there) != before:
+        info = where.stat(name)
+        if info is None or stamp(info) != before:
             raise DiskError(os.fspath(path), "was changed by another program in the meantime", "try again later")
         temp.publish()
+
+
+def refuse_read_only(path: AnyPath) -> None:
+    """Refuse a file that its owner protected. A rename or a removal would ignore the mode."""
+    with AbsentIsFine(), reporting(path):
+        if not os.lstat(path).st_mode & 0o222:
+            raise PathRefused(os.fspath(path), "is read-only", "allow writing to it first")
 
 
 def remove_tree(path: AnyPath) -> bool:

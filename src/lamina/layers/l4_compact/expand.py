@@ -19,7 +19,7 @@ from ...core.view import Item
 from ...disk.transcripts.resume import find_resume_point, records_in
 from ...disk.transcripts.store import RecordSource
 from ...language.wording import counted, plural
-from ...tools.expand import ExpandedPage
+from ...tools.tool import ExpandedPage
 
 # A page of about 10,000 tokens, which a model can read at once without filling its window.
 PAGE = 40_000

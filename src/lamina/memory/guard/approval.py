@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ...core.memory_requests import asks_to_remember, to_remember
+from ...language.memory_requests import asks_to_remember, to_remember
 from .sources import weigh_words, words
 from .support import content, negated
 

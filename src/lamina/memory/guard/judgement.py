@@ -16,7 +16,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from ...core.invisible import remove_invisible
+from ...language.invisible import remove_invisible
 from ...providers.offline.judge.cues import CUES, TAKEN_BACK
 from ..store.topic import PERSONAL, Topic, read_topic
 from .approval import accepts

@@ -15,9 +15,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from ...core.memory_requests import asks_to_remember, to_remember
 from ...language.connectives import consequence, marked_reason
 from ...language.dates import COMPUTED
+from ...language.memory_requests import asks_to_remember, to_remember
 from ...language.terms import normal, pairs, stem
 from ...providers.offline.judge.cues import CUES, NOT_MEANT, TAKEN_BACK, any_of
 from ...providers.offline.reasons import reason

@@ -19,13 +19,14 @@ from ...core.blocks import ToolUse
 from ...core.errors import PathRefused
 from ...core.settings import Permissions
 from ...disk.paths.memory_paths import GUARD, check_child, is_internal
-from . import suggestions as suggest
 from .patterns import Base, Bases
 from .readonly.paths import within
 from .readonly.plan import ReadOnlyPlan, plan_parts
 from .readonly.tokenizer import CommandRefusal, split_command
 from .request import (
     MOVING,
+    READERS,
+    WRITERS,
     Allow,
     AskUser,
     CallRequest,
@@ -38,8 +39,19 @@ from .request import (
     readable,
     real,
 )
-from .rule_match import allowing, holding, unreadable_below
-from .rules import READERS, WRITERS, PermissionRule, PermissionRules, read_rules
+from .rules import (
+    PermissionRule,
+    PermissionRules,
+    allowing,
+    holding,
+    read_rules,
+    rule_for_command,
+    rule_for_host,
+    rule_for_path,
+    rule_for_recipient,
+    rule_for_tool,
+    unreadable_below,
+)
 from .sensitive import KEY_DIRECTORIES, holds_a_home, holds_keys, why_not_read, why_not_written
 from .shell_rules import ShellPattern, allows, is_exactly
 
@@ -178,28 +190,28 @@ def _by_kind(case: _Case, mode: Mode) -> Verdict:
         problem = _not_readable(case)
         if problem is None:
             return Allow("Only reads, inside the project.")
-        return AskUser(problem, _offer(case, suggest.for_path(asked.tool, asked.path, context.cwd)))
+        return AskUser(problem, _offer(case, rule_for_path(asked.tool, asked.path, context.cwd)))
     if asked.tool in WRITERS and asked.path is not None:
         inside = _is_inside(case)
         if inside and mode == "accept-edits":
             return Allow("Mode accept-edits allows changes inside the project.")
         where = "" if inside else ", which is outside the project"
-        rule = _offer(case, suggest.for_path(asked.tool, asked.path, context.cwd))
+        rule = _offer(case, rule_for_path(asked.tool, asked.path, context.cwd))
         return AskUser(f"{asked.tool} changes {_named(case)}{where}.", rule)
     if asked.tool == "Bash":
         verdict = _read_only_command(case)
         if isinstance(verdict, Allow):
             return verdict
         why = verdict.why if isinstance(asked.plan, ReadOnlyPlan) else "The command may do more than read."
-        return AskUser(why, _offer(case, suggest.for_command(asked.command or "")))
+        return AskUser(why, _offer(case, rule_for_command(asked.command or "")))
     if asked.tool == "WebFetch":
-        return AskUser(f"This fetches from {asked.host or 'an unclear address'}.", _offer(case, suggest.for_host(asked.host)))
+        return AskUser(f"This fetches from {asked.host or 'an unclear address'}.", _offer(case, rule_for_host(asked.host)))
     if _goes_beyond(asked):
         to = str(asked.arguments.get("to"))
-        return AskUser(f"This sends a message to another program: {to[:200]!r}.", _offer(case, suggest.for_recipient(to)))
+        return AskUser(f"This sends a message to another program: {to[:200]!r}.", _offer(case, rule_for_recipient(to)))
     if asked.tool in _HARMLESS or context.tool_is_read_only(asked.tool):
         return Allow("Changes nothing.")
-    return AskUser(f"{asked.tool} may change something.", _offer(case, suggest.for_tool(asked.tool)))
+    return AskUser(f"{asked.tool} may change something.", _offer(case, rule_for_tool(asked.tool)))
 
 
 def _goes_beyond(asked: CallRequest) -> bool:

@@ -22,7 +22,6 @@ from ...core.errors import PathRefused
 from ...disk.paths.user_paths import resolve
 from .readonly.plan import ReadOnlyPlan, plan_readonly
 from .readonly.tokenizer import CommandRefusal
-from .rules import READERS, WRITERS
 
 Mode: TypeAlias = Literal["ask", "accept-edits", "read-only", "all"]
 
@@ -36,6 +35,8 @@ _MODES: Mapping[str, Mode] = {
     "all": "all",
     "bypassPermissions": "all",
 }
+READERS = ("Read", "Grep", "Glob", "LS", "NotebookRead")
+WRITERS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
 _PATH_ARGUMENT = {"Grep": "path", "Glob": "path", "LS": "path", "NotebookEdit": "notebook_path", "NotebookRead": "notebook_path"}
 MOVING = "Another program is changing a link on this path, so the call did not run. Send it again."
 

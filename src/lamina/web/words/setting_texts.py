@@ -30,7 +30,6 @@ CHINESE: dict[str, str] = {
     "autoDreamEnabled": "在后台整理记忆。",
     "lamina.team": "与团队共享第二个记忆目录。",
     "lamina.assistant": "助手模式：写每日日志，不更新实时索引。",
-    "lamina.historyGit": "用 git 记录记忆的变化，仓库单独放在日志旁边。",
     "lamina.agentSummaries": "用几个词概括每个后台智能体正在做什么。",
     "lamina.messageSocket": "在 Unix 套接字上接收同一用户其他会话的消息。",
     "lamina.policy": "各层所用阈值和上限的命名组合。",

@@ -1,0 +1,36 @@
+"""The catalogue of translations: their form only. A missing translation shows English, and a release lists it."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "translations.py"
+
+
+@pytest.fixture(scope="module")
+def script() -> dict[str, Any]:
+    return runpy.run_path(str(SCRIPT))
+
+
+def test_a_translation_has_the_placeholders_of_its_template_and_is_used(script: dict[str, Any]) -> None:
+    places, entries = script["templates"](), script["catalogue"]()
+    assert len(places) > 500
+    assert [template for template in entries if template not in places] == [], "run python scripts/translations.py"
+    assert script["other_placeholders"](entries) == []
+    assert [text for text in entries.values() if not text or "|" in text or "##" in text] == []
+
+
+def test_both_forms_of_a_template_have_the_same_placeholders_or_the_plural_has_more(script: dict[str, Any]) -> None:
+    def fields(template: str) -> set[str]:
+        return {field for _, field, _, _ in Formatter().parse(template) if field}
+
+    for template, place in script["templates"]().items():
+        singular, bar, plural = template.partition("|")
+        assert not bar or fields(plural) >= fields(singular), place
+        assert all(re.fullmatch(r"[a-z_]+", field) for field in fields(template)), place
