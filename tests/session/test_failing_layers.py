@@ -11,14 +11,16 @@ from tests.session.plain import AsyncSession, Session
 
 import lamina
 from lamina.conversation.isolate import STRICT
-from lamina.core.errors import WindowFull
+from lamina.core.errors import InputError, WindowFull
 from lamina.core.records import Event
 from lamina.core.settings import Settings
 from lamina.layers.l1_results import step as results
 from lamina.layers.l2_micro import step as micro
 from lamina.layers.l4_compact import step as compact
 from lamina.layers.l5_extract import step as extract
+from lamina.layers.l6_dream import trigger as dream_trigger
 from lamina.layers.recall import state as recall
+from lamina.prompt import instructions
 from lamina.session import memory_binding, own_tools, reminders
 from lamina.session.base import conversation_of
 
@@ -103,6 +105,51 @@ def test_a_result_is_kept_whole_if_its_layer_fails(tmp_path: Path, monkeypatch: 
         assert "the whole result" in str(session.before_call()["messages"][-1])
 
 
+class Pipe:
+    """A stream that can be read once."""
+
+    def __init__(self, text: str) -> None:
+        self._left = text.encode()
+
+    def read(self, size: int, /) -> bytes:
+        part, self._left = self._left[:size], self._left[size:]
+        return part
+
+
+@pytest.mark.spec("H10")
+@pytest.mark.parametrize("kind", [str, str.encode, Pipe])
+@pytest.mark.parametrize("name", ["_budget", "read_small", "tape_of", "is_json", "Spilling"])
+def test_a_large_result_is_kept_whole_if_its_layer_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kind: Any
+) -> None:
+    text = "The first line.\n" + "a line of output\n" * 4_000 + "The last line."
+    with Session(home=tmp_path, tools=[READ]) as session:
+        session.add_user("a")
+        for number in range(5):
+            session.before_call()
+            session.after_call(answer(f"m{number}", call(f"c{number}")))
+            with monkeypatch.context() as patched:
+                patched.setattr(results, name, Fault())
+                session.add_tool_result(f"c{number}", kind(text))
+        shown = [block for block in session.messages[-1]["content"] if block["type"] == "tool_result"]
+        assert [block["content"] for block in shown] == [text]
+        assert {event["layer"] for event in failures(session)} == {"l1_results"}
+
+
+def test_a_stream_that_cannot_be_read_is_still_the_callers_error(tmp_path: Path) -> None:
+    class Closed:
+        def read(self, size: int, /) -> bytes:
+            raise ValueError("closed")
+
+    with Session(home=tmp_path, tools=[READ]) as session:
+        session.add_user("a")
+        session.before_call()
+        session.after_call(answer("m1", call("c1")))
+        with pytest.raises(InputError, match="reading its stream failed"):
+            session.add_tool_result("c1", Closed())
+        assert failures(session) == []
+
+
 @pytest.mark.spec("H10")
 def test_a_compaction_that_fails_leaves_the_window_to_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fault = Fault()
@@ -135,6 +182,9 @@ def test_an_async_session_steps_aside_too(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 PARTS: dict[str, tuple[Any, str, str]] = {
+    "the place of the memory": (memory_binding.MemoryBinding, "_find", "memory"),
+    "the lock of dreams": (dream_trigger, "stat_lock", "l6_dream"),
+    "the user's approvals": (instructions, "project_of", "instructions"),
     "the memory section": (memory_binding.MemoryBinding, "section", "memory"),
     "access to memory": (memory_binding.MemoryBinding, "access", "memory"),
     "the session's own tools": (own_tools, "own_tools", "memory"),
@@ -154,7 +204,7 @@ def test_what_a_session_adds_by_itself_stops_no_message(
         request = session.before_call()
         assert said(request["messages"])[-1] == "a"
         assert READ in unmarked(request["tools"])
-        assert [event["layer"] for event in failures(session)] == [layer]
+        assert {event["layer"] for event in failures(session)} == {layer}
 
 
 @pytest.mark.spec("H10")

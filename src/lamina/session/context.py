@@ -99,8 +99,10 @@ class SessionContext:
             from .reminders import Reminders
 
             self.reminders = Reminders(self._session, self.memory, os.environ, self.selection)
-        reminders, answers = self.reminders, approved if hook is not None or approved is not None else self._approvals()
-        isolate(c, "instructions", lambda _: reminders.start(resumed=self._resumed, approved=answers, hook=hook))
+        if hook is None and approved is None:
+            approved = isolate(c, "instructions", lambda _: self._approvals(), None)
+        reminders = self.reminders
+        isolate(c, "instructions", lambda _: reminders.start(resumed=self._resumed, approved=approved, hook=hook))
 
     def _extend_prompt(self) -> None:
         """Add the memory section and the session's own tools to a prompt that was not sent yet."""

@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..conversation.isolate import isolate
 from ..conversation.state import Conversation
 from ..core.errors import DiskError
 from ..core.reach import RUN_BY_MODEL
@@ -50,11 +51,15 @@ class MemoryBinding:
         self._reason = JUDGED
         self._notices: list[str] = []
         self.place: MemoryLocation | None = None
-        if self.mode != "off" and self.conversation.home is not None:
-            try:
-                self.place = self._find(**self._base(self.conversation.home))
-            except DiskError as error:
-                self._disable(error)
+        if self.mode != "off" and (home := self.conversation.home) is not None:
+            self.place = isolate(self.conversation, "memory", lambda _: self._own_place(home), None)
+
+    def _own_place(self, home: Path) -> MemoryLocation | None:
+        try:
+            return self._find(**self._base(home))
+        except DiskError as error:
+            self._disable(error)
+            return None
 
     def _base(self, home: Path) -> dict[str, Any]:
         """Return the arguments by which every memory directory is found."""

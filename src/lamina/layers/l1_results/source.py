@@ -59,6 +59,37 @@ class Tape:
         return self.head.decode("utf-8", "replace")
 
 
+class RereadStream:
+    """A stream that remembers its beginning. What was read of it is still there if the layer fails."""
+
+    def __init__(self, stream: Readable, *, keep: int) -> None:
+        self._stream, self._keep, self._head = stream, keep, bytearray()
+        self.name = getattr(stream, "name", "")
+
+    def read(self, size: int, /) -> bytes:
+        part = read_from(self._stream, size)
+        self._head += part[: max(0, self._keep - len(self._head))]
+        return part
+
+    def beginning(self) -> str:
+        while len(self._head) < self._keep and self.read(CHUNK):
+            pass
+        return self._head.decode("utf-8", "replace")
+
+
+def whole_text(source: str | memoryview | RereadStream) -> str:
+    """Return all of a result as text, or the beginning of a stream."""
+    match source:
+        case str():
+            return source
+        case memoryview():
+            return str(source, "utf-8", "replace")
+        case RereadStream():
+            return source.beginning()
+        case _:
+            assert_never(source)
+
+
 def tape_of(source: str | memoryview | Readable, *, keep: int, before: bytes = b"") -> Tape:
     """Return a tape of `source`. `before` holds the bytes already read from a stream."""
     return Tape(pieces(source, before), keep, source if isinstance(source, str) else None)

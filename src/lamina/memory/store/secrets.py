@@ -88,7 +88,8 @@ SECRET_FORMS: tuple[tuple[str, str], ...] = (
      r"(?![0-9a-f]{8}-[0-9a-f]{4}-|[$<{\[])(?=[A-Za-z._%+/-]{0,40}\d)[\w.%+/-]{16,}={0,2}"),
     ("Wi-Fi code", r"(?P<keep>WIFI:(?:[A-Z]:[^;\n]{0,100};){0,4}?P:)(?!\[)[^;\n]{4,100}(?=;)"
      r"|(?:(?:[Cc]lave|[Cc]ontraseña|[Cc]lé|[Cc]ode|[Mm]ot de passe) (?:del?|du) (?:la )?(?:Wi-?Fi|wi-?fi)"
-     r"|(?:Wi-?Fi|wi-?fi|WLAN|WPA2?)[ -]?(?:(?:code|key|pin|PIN|[Pp]assw?or[dt]|[Kk]ennwort|[Ss]chlüssel)\b|密码|パスワード|비밀번호))"
+     r"|(?:Wi-?Fi|wi-?fi|WLAN|WPA2?)[ -]?(?:(?:code|key|pin|PIN|[Pp]assword|[Pp]asswort|[Kk]ennwort|[Ss]chlüssel)\b"
+     r"|密码|パスワード|비밀번호))"
      r"[^\n:=：]{0,40}?(?:\b(?:is|ist|es|est)\b|[:=：])[ \t]*"
      r"(?!\[)(?=\S{0,20}\d)\S{8,63}(?<![.,;!?])"),
     ("web token", r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
