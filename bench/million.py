@@ -26,7 +26,7 @@ KEPT = 20
 BODY = "The handler doubles the value and returns it; the test expects the old name. " * 7
 
 LIST = (
-    "from lamina.disk.transcripts.session_list import read_session_info; from pathlib import Path; import sys; "
+    "from lamina.disk.transcripts.search import read_session_info; from pathlib import Path; import sys; "
     "print(read_session_info(Path(sys.argv[1])).title)"
 )
 OPEN = """

@@ -18,7 +18,7 @@ from tests.session.words import pins_of
 from lamina.core.errors import InputError, NotCompacted
 from lamina.core.policy import CLASSIC
 from lamina.core.records import Attachment, Boundary, Message, Pin
-from lamina.disk.transcripts.session_list import TAIL_BYTES, read_session_info
+from lamina.disk.transcripts.search import TAIL_BYTES, read_session_info
 from lamina.fork.host import Restorable
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.base import conversation_of, working

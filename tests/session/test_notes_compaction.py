@@ -21,7 +21,7 @@ from lamina.core.errors import NotCompacted
 from lamina.core.policy import CLASSIC
 from lamina.core.records import Pin
 from lamina.core.settings import Settings
-from lamina.disk.transcripts.session_list import read_session_info
+from lamina.disk.transcripts.search import read_session_info
 from lamina.fork.background import Background
 from lamina.fork.host import Restorable
 from lamina.layers.l3_notes import step as notes

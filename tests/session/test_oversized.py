@@ -18,7 +18,7 @@ from lamina.core.errors import InputError, UsageError
 from lamina.core.log import BY_RESUME
 from lamina.core.record_lines import Envelope, write_record
 from lamina.core.records import Boundary, Message
-from lamina.disk.transcripts import oversized
+from lamina.disk.transcripts import resume
 from lamina.session.base import working
 
 from .words import READ, Wire, answer, call, records, refused, said
@@ -31,7 +31,7 @@ FILL = "What the tool found in this file, line by line. " * 40
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every limit is a few turns of a test instead of megabytes."""
     for name, size in (("MAX_LIVE", 60_000), ("TAIL", 20_000), ("NEAR", 20_000)):
-        monkeypatch.setattr(oversized, name, size)
+        monkeypatch.setattr(resume, name, size)
 
 
 def talk(session: Session, numbers: range) -> None:
@@ -110,7 +110,7 @@ def test_it_cannot_be_undone_but_a_later_compaction_can(tmp_path: Path, large: P
 def test_what_is_not_loaded_is_not_loaded_for_an_undo_either(
     tmp_path: Path, large: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(oversized, "MAX_WHOLE", 60_000)
+    monkeypatch.setattr(resume, "MAX_WHOLE", 60_000)
     with resumed(tmp_path) as session:
         with pytest.raises(UsageError, match=r"large.jsonl is too large \(0 MB\)"):
             session.undo("12345678")
@@ -173,8 +173,8 @@ def test_wherever_it_is_cut_the_request_is_valid(tmp_path: Path, tail: int, monk
             session.after_call(answer(f"a{number}", "I look.", *(call(name, file_path="/w/f.py") for name in names)))
             for name in names:
                 session.add_tool_result(name, f"{name} found it")
-    monkeypatch.setattr(oversized, "MAX_LIVE", 10)
-    monkeypatch.setattr(oversized, "TAIL", tail // oversized.MOST_TAILS)
+    monkeypatch.setattr(resume, "MAX_LIVE", 10)
+    monkeypatch.setattr(resume, "TAIL", tail // resume.MOST_TAILS)
     with resumed(tmp_path) as session:
         request = session.before_call()
         assert refused(request) == []

@@ -137,13 +137,13 @@ def show_command(session: str, full: bool, turn: int | None, cwd: Path, as_json:
 @options.reports
 def clean_command(length: str | None, everywhere: bool, dry_run: bool, yes: bool, cwd: Path) -> options.Reported:
     """Remove old sessions and their files. Open sessions, and those a memory refers to, are kept."""
-    from ..disk.transcripts.search import project_directories
+    from ..disk.regular_file import subdirectories
     from ..maintenance import retention
     from ..maintenance.kept_files import directories_of_project
 
     home, now = options.need_home(), time.time()
     seconds = retention.parse_age(length) if length is not None else _kept_seconds(cwd, home)
-    directories = project_directories(home / "projects") if everywhere else directories_of_project(home, cwd)
+    directories = subdirectories(home / "projects") if everywhere else directories_of_project(home, cwd)
     planned = retention.plan_removal(directories, home, now=now, older_than=seconds)
     if not dry_run and planned.remove and not yes:
         click.echo(_shown_plan(planned, "would be removed"), err=True)

@@ -194,7 +194,7 @@ def _path_of_copy(place: SessionPlace, source: Path, name: str) -> Path:
         return place.transcript(name)
     if source.parent.parent == place.projects.absolute():
         return source.with_name(f"{name}.jsonl")
-    from ..disk.transcripts.session_list import read_session_info  # only a copy of another program's session needs it
+    from ..disk.transcripts.search import read_session_info  # only a copy of another program's session needs it
 
     info = read_session_info(source)
     return place.projects / (slug(info.cwd) if info is not None and info.cwd else place.project) / f"{name}.jsonl"
@@ -202,7 +202,7 @@ def _path_of_copy(place: SessionPlace, source: Path, name: str) -> Path:
 
 def _load_end(store: TranscriptStore, path: Path, cwd: Path, time: str) -> LiveTranscript:
     """Load the end of a transcript that is too large, and record a summary in place of the rest."""
-    from ..disk.transcripts.oversized import read_head
+    from ..disk.transcripts.resume import read_head
     from ..layers.l4_compact.head_summary import fold_head
 
     head = read_head(store)

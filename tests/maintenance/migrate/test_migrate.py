@@ -14,7 +14,7 @@ from tests.disk.processes import needs_fork
 from lamina.core.errors import InputError
 from lamina.core.settings import Settings
 from lamina.disk.paths.project import slug
-from lamina.disk.transcripts.session_list import list_sessions
+from lamina.disk.transcripts.search import list_sessions
 from lamina.maintenance.migrate.migrate import MoveReport, candidates, merge_memories, migrate, moved_from, refuse, root_commits
 from lamina.maintenance.start_checks import learn_roots, run_start_checks
 from lamina.memory.memory import Memory

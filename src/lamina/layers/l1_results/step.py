@@ -22,7 +22,6 @@ from ...conversation.isolate import isolate
 from ...conversation.state import Conversation
 from ...core.blocks import Block, ToolResult, ToolUse, tool_result
 from ...core.errors import InputError
-from ...core.inputs import Readable, result_output
 from ...core.policy import OncePolicy
 from ...core.reach import path_in
 from ...core.records import Record, Revoke, Spill
@@ -43,7 +42,7 @@ from .plan import (
 )
 from .preview import cut_to_page
 from .reopen import LoggedResults, as_kept, is_nothing
-from .source import RereadStream, is_json, read_small, tape_of, whole_text
+from .source import Readable, RereadStream, is_json, read_small, result_output, tape_of, whole_text
 from .spilling import ResultsState, Spilling, is_mixed, most_that_fits, unsent_results
 
 LAYER = "l1_results"
