@@ -57,6 +57,8 @@ class SessionStatus(msgspec.Struct, frozen=True):
 
 
 class SessionMethods(SessionBase):
+    """A session without the steps that may call a model."""
+
     # Input
 
     def add_user(self, content: str | Sequence[Mapping[str, Any]]) -> str:
