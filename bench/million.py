@@ -33,14 +33,14 @@ OPEN = """
 import sys, pathlib
 from lamina import Session
 path = pathlib.Path(sys.argv[1])
-with Session(resume=path, home=path.parent.parent.parent, cwd="/") as session:
+with Session("offline", resume=path, home=path.parent.parent.parent, cwd="/") as session:
     print(session.tokens, "tokens", session.notices)
 """
 RESUME = """
 import sys, pathlib
 from lamina import Session
 path = pathlib.Path(sys.argv[1])
-with Session(resume=path, home=path.parent.parent.parent, cwd="/", instructions=False, memory=False) as session:
+with Session("offline", resume=path, home=path.parent.parent.parent, cwd="/", instructions=False, memory=False) as session:
     session.add_user("and now?")
     print(len(session.before_call()["messages"]), "messages,", session.tokens, "tokens")
 """

@@ -132,9 +132,9 @@ def test_what_agents_use_is_counted_beside_the_conversation(opened: Open, messag
     beside = sum((received.use.total for received in messages_server.requests if not for_parent(received) and received.use), 0)
     own = [received for received in messages_server.requests if for_parent(received)]
     assert agent.session.status.side_usage.prompt == beside
-    assert agent.session.usage.prompt == sum(received.use.total for received in own if received.use)
+    assert agent.session.status.usage.prompt == sum(received.use.total for received in own if received.use)
     assert agent.session.status.side_usage != Usage()
-    assert agent.session.tokens < agent.session.usage.prompt + agent.session.status.side_usage.prompt
+    assert agent.session.window_state.tokens < agent.session.status.usage.prompt + agent.session.status.side_usage.prompt
     assert {row["purpose"] for row in events(agent, "fork")} == {"agent", "subagent"}
 
 

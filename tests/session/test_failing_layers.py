@@ -58,7 +58,7 @@ def failures(session: lamina.Session) -> list[dict[str, Any]]:
 def test_whatever_a_layer_raises_the_request_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     fault = Fault(error)
     monkeypatch.setattr(micro, "clear", fault)
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         requests = turns(session, *"abcde")
         assert said(requests[-1]["messages"])[-1] == "e"
         assert fault.calls == 3, "the layer is off after three failures"
@@ -88,7 +88,7 @@ def test_no_layer_stops_a_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(module, name, Fault())
     if hasattr(lamina.turn, name):
         monkeypatch.setattr(lamina.turn, name, Fault())
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         turns(session, "a", "about a")
         session.end_turn()
         assert {event["layer"] for event in failures(session)} == {layer}
@@ -97,7 +97,7 @@ def test_no_layer_stops_a_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 @pytest.mark.spec("H10")
 def test_a_result_is_kept_whole_if_its_layer_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "arriving", Fault())
-    with Session(home=tmp_path, tools=[READ]) as session:
+    with Session("offline", home=tmp_path, tools=[READ]) as session:
         session.add_user("a")
         session.before_call()
         session.after_call(answer("m1", call("c1")))
@@ -123,7 +123,7 @@ def test_a_large_result_is_kept_whole_if_its_layer_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kind: Any
 ) -> None:
     text = "The first line.\n" + "a line of output\n" * 4_000 + "The last line."
-    with Session(home=tmp_path, tools=[READ]) as session:
+    with Session("offline", home=tmp_path, tools=[READ]) as session:
         session.add_user("a")
         for number in range(5):
             session.before_call()
@@ -141,7 +141,7 @@ def test_a_stream_that_cannot_be_read_is_still_the_callers_error(tmp_path: Path)
         def read(self, size: int, /) -> bytes:
             raise ValueError("closed")
 
-    with Session(home=tmp_path, tools=[READ]) as session:
+    with Session("offline", home=tmp_path, tools=[READ]) as session:
         session.add_user("a")
         session.before_call()
         session.after_call(answer("m1", call("c1")))
@@ -161,7 +161,7 @@ def test_a_compaction_that_fails_leaves_the_window_to_the_user(tmp_path: Path, m
             session.add_user(f"message {number} " + "word " * 400)
             session.before_call()
 
-    with Session(home=tmp_path, window=20_000) as session:
+    with Session("offline", home=tmp_path, window=20_000) as session:
         with pytest.raises(WindowFull):
             fill(session)
         assert fault.calls <= 3
@@ -174,7 +174,7 @@ def test_an_async_session_steps_aside_too(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(micro, "clear", Fault())
 
     async def main() -> None:
-        async with AsyncSession(home=tmp_path) as session:
+        async with AsyncSession("offline", home=tmp_path) as session:
             session.add_user("a")
             assert said((await session.before_call())["messages"]) == ["a"]
 
@@ -199,7 +199,7 @@ def test_what_a_session_adds_by_itself_stops_no_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, layer: str
 ) -> None:
     monkeypatch.setattr(owner, name, Fault())
-    with lamina.Session(cwd=tmp_path, tools=[READ], offer_tools=True, settings=Settings()) as session:
+    with lamina.Session("offline", cwd=tmp_path, tools=[READ], offer_tools=True, settings=Settings()) as session:
         session.add_user("a")
         request = session.before_call()
         assert said(request["messages"])[-1] == "a"
@@ -211,7 +211,7 @@ def test_what_a_session_adds_by_itself_stops_no_message(
 def test_a_review_that_fails_is_told_once_and_off_after_three_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fault = Fault()
     monkeypatch.setattr(extract, "after_turn", fault)
-    with lamina.Session(cwd=tmp_path) as session:
+    with lamina.Session("offline", cwd=tmp_path) as session:
         for words in "abcde":
             session.add_user(words)
             session.ask()
@@ -223,7 +223,7 @@ def test_a_review_that_fails_is_told_once_and_off_after_three_turns(tmp_path: Pa
 @pytest.mark.spec("H10")
 def test_a_fault_in_an_own_tool_is_an_error_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_binding.MemoryBinding, "open", Fault())
-    with lamina.Session(cwd=tmp_path, offer_tools=True) as session:
+    with lamina.Session("offline", cwd=tmp_path, offer_tools=True) as session:
         session.add_user("a")
         session.before_call()
         use = {"type": "tool_use", "id": "c1", "name": "MemorySearch", "input": {"query": "x"}}
@@ -236,7 +236,7 @@ def test_a_fault_in_an_own_tool_is_an_error_result(tmp_path: Path, monkeypatch: 
 def test_a_switch_for_tests_lets_unexpected_exceptions_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(STRICT, "1")
     monkeypatch.setattr(micro, "clear", Fault())
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("a")
         with pytest.raises(KeyError):
             session.before_call()
@@ -246,7 +246,7 @@ def test_a_switch_for_tests_lets_unexpected_exceptions_through(tmp_path: Path, m
 
 def test_a_transcript_that_cannot_take_the_event_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(micro, "clear", Fault())
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("a")
         monkeypatch.setattr(conversation_of(session), "record_event", Fault())
         assert said(session.before_call()["messages"]) == ["a"]
@@ -258,7 +258,7 @@ def test_ctrl_c_in_a_layer_still_stops_the_call(tmp_path: Path, monkeypatch: pyt
         raise KeyboardInterrupt
 
     monkeypatch.setattr(micro, "clear", interrupted)
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("a")
         with pytest.raises(KeyboardInterrupt):
             session.before_call()

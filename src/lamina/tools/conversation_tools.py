@@ -7,7 +7,8 @@ MemorySave are for a model whose host has no file tools: only their definitions 
 
 The tools decide nothing else: the conversation and the session behind the Context do, and say why not.
 
-Facts: TodoWrite: the number of pending, in_progress and completed entries; Expand: node, page, pages."""
+Facts: TodoWrite: the number of pending, in_progress and completed entries; Expand: node, page, pages.
+"""
 
 from __future__ import annotations
 
@@ -108,16 +109,16 @@ def find_paragraphs(text: str, wanted: str) -> str:
     parts = [part for part in text.split("\n\n") if all(word in part.casefold() for word in words)]
     if not parts:
         return f"No paragraph contains {wanted!r}."
-    shown: list[str] = []
+    paragraphs: list[str] = []
     room = MOST_FOUND
     for part in parts:
-        short = _shortened(part, words)
-        room -= len(short)
+        paragraph = _shortened(part, words)
+        room -= len(paragraph)
         if room < 0:
-            shown.append(f"[{counted(len(parts) - len(shown), 'more paragraph')} found; use narrower words.]")
+            paragraphs.append(f"[{counted(len(parts) - len(paragraphs), 'more paragraph')} found; use narrower words.]")
             break
-        shown.append(short)
-    return "\n\n".join(shown)
+        paragraphs.append(paragraph)
+    return "\n\n".join(paragraphs)
 
 
 def _shortened(part: str, words: list[str]) -> str:

@@ -60,10 +60,10 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
     patterns = [split_path(text) for text in expand_braces(pattern.replace(os.sep, "/"))]
     if any(".." in parts for parts in patterns):
         return failure("pattern must not contain `..`. Give the directory as path.")
-    found, stopped = _find(root, patterns, context)
+    matches, stopped = _find(root, patterns, context)
     if context.abort.is_set():
         return failure(STOPPED)
-    return _render([shown(root / path, context.cwd) for _, path in sorted(found)], stopped)
+    return _render([shown(root / path, context.cwd) for _, path in sorted(matches)], stopped)
 
 
 def _relative(pattern: str) -> str:
@@ -96,13 +96,13 @@ def _find(root: Path, patterns: list[tuple[str, ...]], context: Context) -> tupl
 
 
 def _render(paths: list[str], stopped: bool) -> ToolOutput:
-    kept = fit_lines(paths[:MAX_SHOWN], MAX_RESULT - _NOTES)
-    more = stopped or len(kept) < len(paths)
+    listed = fit_lines(paths[:MAX_SHOWN], MAX_RESULT - _NOTES)
+    more = stopped or len(listed) < len(paths)
     notes = []
     if not paths:
         notes.append("No files match.")
-    if len(kept) < len(paths):
-        notes.append(f"[The {len(kept):,} newest of {len(paths):,}. Use a narrower pattern or path to see others.]")
+    if len(listed) < len(paths):
+        notes.append(f"[The {len(listed):,} newest of {len(paths):,}. Use a narrower pattern or path to see others.]")
     if stopped:
         notes.append("[The tree is too large to search completely. Give a directory as path.]")
-    return ToolOutput("\n".join([*kept, *notes]), facts={"files": len(kept), "more": more})
+    return ToolOutput("\n".join([*listed, *notes]), facts={"files": len(listed), "more": more})

@@ -136,15 +136,17 @@ def _act(arguments: Wire, context: Context, find: FindRipgrep) -> ToolOutput:
     # A program packed into one file has no interpreter.
     python = None if getattr(sys, "frozen", False) else sys.executable or None
     if ripgrep is not None:
-        end, rows = _run(ripgrep_argv(ripgrep, spec, kind), arguments, spec, context)
-        if not (end.code == 2 and _ONLY_RE.search(rows.message)) or python is None:
-            return _render(end, rows, arguments, spec, context, "ripgrep")
+        search = _Search(spec, arguments, context)
+        end = search.run(ripgrep_argv(ripgrep, spec, kind))
+        if not (end.code == 2 and _ONLY_RE.search(search.message)) or python is None:
+            return search.render(end, "ripgrep")
     if python is None:
         return failure("Neither ripgrep nor a Python interpreter was found. Install ripgrep (rg) to search.")
     if kind and kind not in file_types():
         return failure(f"Type {kind!r} is unknown without ripgrep. Use a glob, or one of {', '.join(file_types())}.")
     argv = [python, "-I", "-S", "-W", "ignore", "-c", _LOOP, str(_PACKAGES), json.dumps(spec._asdict())]
-    return _render(*_run(argv, arguments, spec, context), arguments, spec, context, "python")
+    search = _Search(spec, arguments, context)
+    return search.render(search.run(argv), "python")
 
 
 @cache
@@ -181,126 +183,116 @@ def ripgrep_argv(program: str, spec: SearchSpec, kind: str) -> list[str]:
         options += ["--multiline", "--multiline-dotall"]
     # In ripgrep a glob that names a file wins over the type. If both are given, the caller checks the type.
     if kind and not spec.globs:
-        options += (
-            [f"--type-clear={kind}", *(f"--type-add={kind}:{glob}" for glob in file_types()[kind])]
-            if kind in file_types()
-            else []
-        )
+        own = file_types().get(kind)
+        options += [f"--type-clear={kind}", *(f"--type-add={kind}:{glob}" for glob in own)] if own else []
         options.append(f"--type={kind}")
     options += [f"--glob={glob}" for glob in spec.globs]
     options += [f"--glob=!{name}/" for name in SKIPPED]
     return [program, *options, f"--regexp={spec.pattern}", "--", f"./{spec.name}"]
 
 
-class _RowCollector:
-    """Collects the output of a search line by line until there is enough."""
+class _Search:
+    """One search: its rows, collected line by line until there are enough, and its result."""
 
-    def __init__(self, most: int, names: tuple[str, ...], may_show: Callable[[str], bool]) -> None:
-        self.rows = list[GrepRow]()
+    def __init__(self, spec: SearchSpec, arguments: Wire, context: Context) -> None:
         self.message = b""
-        self.more = False
-        self._most = most
-        self._may_show = cache(may_show)
-        self._names = [compile_name(glob) for glob in names]
+        self._spec = spec
+        self._arguments = arguments
+        self._context = context
+        self._root = Path(spec.root)
+        self._rows = list[GrepRow]()
+        self._more = False
         self._room = MAX_RESULT
-        self._rest = b""
+        # Lists of files are sorted before they are cut, so all names are kept.
+        limit = arguments.get("head_limit", DEFAULT_LIMIT) or MAX_FILES
+        self._most = MAX_FILES if spec.mode == "files_with_matches" else limit
+        self._names = [compile_name(glob) for glob in spec.names]
+        self._visible: dict[str, bool] = {}
+        self._line = b""  # the last one, as far as it has come
 
-    def take(self, part: bytes) -> bool:
-        *lines, rest = (self._rest + part).split(b"\n")
+    def run(self, argv: list[str]) -> ChildEnd:
+        return run_child(
+            ChildProgram(argv),
+            cwd=self._root,
+            environ=child_environ(self._context.environ),
+            timeout=SECONDS,
+            take=self._take,
+            abort=self._context.abort.is_set,
+        )
+
+    def _take(self, part: bytes) -> bool:
+        *lines, line = (self._line + part).split(b"\n")
         # Keep only the beginning of a line without end; the rest would not be shown anyway.
-        self._rest = rest[:_LINE_BYTES]
+        self._line = line[:_LINE_BYTES]
         return all(self._row(line[:_LINE_BYTES]) for line in lines)
 
     def _row(self, line: bytes) -> bool:
         # ripgrep ends its lines the way the files do.
-        found = _ROW.fullmatch(line.removesuffix(b"\r"))
-        if found is None:
+        row = _ROW.fullmatch(line.removesuffix(b"\r"))
+        if row is None:
             self.message = (self.message + line + b"\n")[:_MESSAGE_BYTES]
             return True
-        path = os.fsdecode(found[1]).removeprefix("./").replace(os.sep, "/")
-        if self._names and not any(name.match(path.rsplit("/", 1)[-1]) for name in self._names):
-            return True
+        path = os.fsdecode(row[1]).removeprefix("./").replace(os.sep, "/")
         # Check this first and drop the row silently: reporting a match would reveal the file's content, guess by guess.
         if not self._may_show(path):
             return True
-        if len(self.rows) >= self._most or self._room <= 0:
-            self.more = True
+        if len(self._rows) >= self._most or self._room <= 0:
+            self._more = True
             return False
-        text = (found[4] or b"").decode("utf-8", "replace")
-        text = shorten(text, LINE_CHARACTERS)
-        self.rows.append(GrepRow(path, int(found[2]), found[3] != b"-", text))
-        # Lists of files are sorted before they are cut, so all names are kept.
-        self._room -= len(path) + len(text) if found[3] else 0
+        text = shorten((row[4] or b"").decode("utf-8", "replace"), LINE_CHARACTERS)
+        self._rows.append(GrepRow(path, int(row[2]), row[3] != b"-", text))
+        self._room -= len(path) + len(text) if row[3] else 0
         return True
 
+    def _may_show(self, path: str) -> bool:
+        if path not in self._visible:
+            file, may_read = self._root / path, self._context.may_read
+            wanted = not self._names or any(name.match(file.name) for name in self._names)
+            self._visible[path] = wanted and not is_internal(file, below=self._root) and (may_read is None or may_read(file))
+        return self._visible[path]
 
-def _run(argv: list[str], arguments: Wire, spec: SearchSpec, context: Context) -> tuple[ChildEnd, _RowCollector]:
-    limit = arguments.get("head_limit", DEFAULT_LIMIT) or MAX_FILES
-    root, allowed = Path(spec.root), context.may_read
+    def render(self, end: ChildEnd, engine: str) -> ToolOutput:
+        if end.why == "abort":
+            return failure(STOPPED)
+        if end.why == "exit" and end.code not in (0, 1) and not self._rows:
+            return failure(f"Grep: {_reason(self.message)}", engine=engine)
+        match self._spec.mode:
+            case "files_with_matches":
+                lines = [self._shown(path) for path in sorted({row.path for row in self._rows}, key=self._age)]
+            case "count":
+                lines = [f"{self._shown(row.path)}:{row.number}" for row in self._rows]
+            case _:
+                lines = self._matching_lines()
+        result = fit_lines(lines[: self._arguments.get("head_limit", DEFAULT_LIMIT) or len(lines)], MAX_RESULT - _NOTES)
+        more = self._more or len(result) < len(lines)
+        facts: Wire = {"files": len({row.path for row in self._rows}), "lines": len(result), "more": more, "engine": engine}
+        if not lines:
+            result.append(NOTHING)
+        if more:
+            result.append(f"[{facts['lines']:,} shown, more available. Narrow the search or raise head_limit.]")
+        if end.why == "timeout":
+            result.append(f"[Stopped after {SECONDS:.0f} s. Search a smaller part.]")
+        return ToolOutput("\n".join(result), facts=facts)
 
-    def may_show(path: str) -> bool:
-        return not is_internal(root / path, below=root) and (allowed is None or allowed(root / path))
+    def _shown(self, path: str) -> str:
+        return shown(self._root / path, self._context.cwd)
 
-    rows = _RowCollector(MAX_FILES if spec.mode == "files_with_matches" else limit, spec.names, may_show)
-    ended = run_child(
-        ChildProgram(argv),
-        cwd=spec.root,
-        environ=child_environ(context.environ),
-        timeout=SECONDS,
-        take=rows.take,
-        abort=context.abort.is_set,
-    )
-    return ended, rows
-
-
-def _render(ended: ChildEnd, rows: _RowCollector, arguments: Wire, spec: SearchSpec, context: Context, engine: str) -> ToolOutput:
-    if ended.why == "abort":
-        return failure(STOPPED)
-    if ended.why == "exit" and ended.code not in (0, 1) and not rows.rows:
-        return failure(f"Grep: {_reason(rows.message)}", engine=engine)
-    base = Path(spec.root)
-    lines = {"files_with_matches": _newest, "count": _counted, "content": _content}[spec.mode](
-        rows.rows, base, context.cwd, arguments
-    )
-    limit = arguments.get("head_limit", DEFAULT_LIMIT) or len(lines)
-    kept = fit_lines(lines[:limit], MAX_RESULT - _NOTES)
-    more = rows.more or len(kept) < len(lines)
-    notes = []
-    if not lines:
-        notes.append(NOTHING)
-    if more:
-        notes.append(f"[{len(kept):,} shown, more available. Narrow the search or raise head_limit.]")
-    if ended.why == "timeout":
-        notes.append(f"[Stopped after {SECONDS:.0f} s. Search a smaller part.]")
-    facts: Wire = {"files": len({row.path for row in rows.rows}), "lines": len(kept), "more": more, "engine": engine}
-    return ToolOutput("\n".join([*kept, *notes]), facts=facts)
-
-
-def _newest(rows: list[GrepRow], base: Path, cwd: Path, _: Wire) -> list[str]:
-    def age(path: str) -> tuple[int, str]:
+    def _age(self, path: str) -> tuple[int, str]:
         try:
-            return -os.stat(base / path).st_mtime_ns, path
+            return -os.stat(self._root / path).st_mtime_ns, path
         except OSError:
             return 0, path
 
-    return [shown(base / path, cwd) for path in sorted({row.path for row in rows}, key=age)]
-
-
-def _counted(rows: list[GrepRow], base: Path, cwd: Path, _: Wire) -> list[str]:
-    return [f"{shown(base / row.path, cwd)}:{row.number}" for row in rows]
-
-
-def _content(rows: list[GrepRow], base: Path, cwd: Path, arguments: Wire) -> list[str]:
-    numbers, apart = arguments.get("-n", True), any(arguments.get(name) for name in ("-A", "-B", "-C"))
-    lines, last = list[str](), GrepRow("", 0, True, "")
-    for row in rows:
-        if apart and lines and (row.path != last.path or row.number != last.number + 1):
-            lines.append("--")
-        sign = ":" if row.matches else "-"
-        number = f"{row.number}{sign}" if numbers else ""
-        lines.append(f"{shown(base / row.path, cwd)}{sign}{number}{row.text}")
-        last = row
-    return lines
+    def _matching_lines(self) -> list[str]:
+        numbers, apart = self._arguments.get("-n", True), self._spec.before or self._spec.after
+        lines, last = list[str](), GrepRow("", 0, True, "")
+        for row in self._rows:
+            if apart and lines and (row.path != last.path or row.number != last.number + 1):
+                lines.append("--")
+            sign = ":" if row.matches else "-"
+            lines.append(f"{self._shown(row.path)}{sign}{f'{row.number}{sign}' if numbers else ''}{row.text}")
+            last = row
+        return lines
 
 
 def _reason(message: bytes) -> str:

@@ -3,6 +3,12 @@
 This module defines the values that tools and their callers share. Invariant: `run` returns for every input. Bad arguments, a
 missing file and a failing command become outputs with `is_error` and one clear sentence. Each tool bounds the size of its
 outputs.
+
+Arguments are checked against the part of JSON Schema that our schemas use: object with properties and required; string (minLength,
+maxLength, enum), integer and number (minimum, maximum), boolean, array (items, maxItems). Anything else in a schema is our own mistake
+and raises. Models send numbers and booleans as strings, lists as JSON text, null for "not given", and arguments of other programs' tools:
+all of these are accepted. Missing values, other wrong types (a number where text is expected may have lost digits) and values out of range
+are refused with one sentence that names the field.
 """
 
 from __future__ import annotations
@@ -125,8 +131,16 @@ class Builtin(msgspec.Struct, frozen=True, kw_only=True):
 
     def run(self, arguments: Wire, context: Context) -> ToolOutput:
         try:
-            checked = check_arguments(self.schema, arguments)
-            return failure(STOPPED) if context.abort.is_set() else _with_note(self.act(checked.values, context), checked.note)
+            values, note = check_arguments(self.schema, arguments)
+            if context.abort.is_set():
+                return failure(STOPPED)
+            output = self.act(values, context)
+            if not note:
+                return output
+            content = output.content
+            if isinstance(content, str):
+                return msgspec.structs.replace(output, content=f"{content}\n{note}" if content else note)
+            return msgspec.structs.replace(output, content=[*content, {"type": "text", "text": note}])
         except InvalidArguments as error:
             return failure(f"{self.name}: {error}")
         except DiskError as error:
@@ -148,8 +162,8 @@ class GuardedTool(msgspec.Struct, frozen=True):
     first: Callable[[Wire], Wire | ToolOutput]
 
     def run(self, arguments: Wire, context: Context) -> ToolOutput:
-        found = self.first(arguments)
-        return found if isinstance(found, ToolOutput) else self.inner.run(found, context)
+        answer = self.first(arguments)
+        return answer if isinstance(answer, ToolOutput) else self.inner.run(answer, context)
 
 
 def guard(tool: Tool, first: Callable[[Wire], Wire | ToolOutput]) -> GuardedTool:
@@ -158,17 +172,17 @@ def guard(tool: Tool, first: Callable[[Wire], Wire | ToolOutput]) -> GuardedTool
 
 def offer_to_keeper(change: FileChange, context: Context) -> ToolOutput | None:
     """Return the keeper's answer and record the files it wrote as read; None if the tool itself has to write."""
-    done = context.keeper(change) if context.keeper is not None else None
-    if done is None:
+    verdict = context.keeper(change) if context.keeper is not None else None
+    if verdict is None:
         return None
-    if done.data is not None:
-        _note(change.path, done.data, context)
-    if done.beside is not None:
-        path, before, after = done.beside
+    if verdict.data is not None:
+        _note(change.path, verdict.data, context)
+    if verdict.beside is not None:
+        path, before, after = verdict.beside
         if context.reads.problem(path, before) is None:
             _note(path, after, context)
-    facts: Wire = {"path": str(change.path), "bytes": len(done.data or b""), "kept": True}
-    return ToolOutput(done.said, is_error=done.is_error, facts=facts)
+    facts: Wire = {"path": str(change.path), "bytes": len(verdict.data or b""), "kept": True}
+    return ToolOutput(verdict.said, is_error=verdict.is_error, facts=facts)
 
 
 def _note(path: Path, data: bytes, context: Context) -> None:
@@ -193,15 +207,6 @@ def failure(sentence: str, **facts: object) -> ToolOutput:
     return ToolOutput(sentence, is_error=True, facts=facts)
 
 
-def _with_note(output: ToolOutput, note: str) -> ToolOutput:
-    content = output.content
-    if not note:
-        return output
-    if isinstance(content, str):
-        return msgspec.structs.replace(output, content=f"{content}\n{note}" if content else note)
-    return msgspec.structs.replace(output, content=[*content, {"type": "text", "text": note}])
-
-
 # A message names a few of them; a model that sends a hundred has mixed up two tools.
 _MOST_NAMED = 5
 # Longer values are cut.
@@ -212,116 +217,98 @@ class InvalidArguments(Exception):
     """The arguments are invalid; the text is a sentence for the model."""
 
 
-class CheckedArguments(NamedTuple):
-    values: Wire
-    note: str  # the ignored arguments, for the model to know
-
-
 Schema: TypeAlias = Mapping[str, Any]
 
 
-def check_arguments(schema: Schema, arguments: object) -> CheckedArguments:
+def check_arguments(schema: Schema, arguments: object) -> tuple[Wire, str]:
+    """Return the values, and a note for the model that names the ignored arguments."""
     if not isinstance(arguments, Mapping):
         raise InvalidArguments(f"the arguments must be a JSON object, not {_describe(arguments)}.")
     values = _object(schema, scrub(arguments), "")
-    known = schema["properties"]
-    unknown = [str(name) for name in arguments if name not in known]
+    unknown = [str(name) for name in arguments if name not in schema["properties"]]
     if not unknown:
-        return CheckedArguments(values, "")
-    named = ", ".join(repr(name[:_SHOWN]) for name in unknown[:_MOST_NAMED]) + (", …" if len(unknown) > _MOST_NAMED else "")
-    return CheckedArguments(values, f"[Ignored: {named}. This tool accepts {', '.join(known)}.]")
+        return values, ""
+    ignored = ", ".join(repr(name[:_SHOWN]) for name in unknown[:_MOST_NAMED]) + (", …" if len(unknown) > _MOST_NAMED else "")
+    return values, f"[Ignored: {ignored}. This tool accepts {', '.join(schema['properties'])}.]"
 
 
-def _object(schema: Schema, given: Mapping[str, Any], where: str) -> Wire:
+def _object(schema: Schema, value: Mapping[str, Any], where: str) -> Wire:
     values: Wire = {}
     for name, inner in schema["properties"].items():
         place = f"{where}.{name}" if where else name
-        if given.get(name) is not None:
-            values[name] = _value(inner, given[name], place)
+        if value.get(name) is not None:
+            values[name] = _value(inner, value[name], place)
         elif name in schema.get("required", ()):
             raise InvalidArguments(f"{place} is missing. It must be {_wanted(inner)}.")
     return values
 
 
-def _value(schema: Schema, given: Any, where: str) -> Any:
+def _value(schema: Schema, value: Any, where: str) -> Any:
     match schema["type"]:
         case "string":
-            return _string(schema, given, where)
+            if not isinstance(value, str) or value not in schema.get("enum", (value,)):
+                raise _wrong(schema, value, where)
+            if len(value) < schema.get("minLength", 0):
+                raise InvalidArguments(f"{where} must not be empty.")
+            if len(value) > schema.get("maxLength", math.inf):
+                raise InvalidArguments(f"{where} is too long ({len(value):,} characters, at most {schema['maxLength']:,}).")
+            return value
         case "integer" | "number":
-            return _number(schema, given, where)
+            return _number(schema, value, where)
         case "boolean":
-            return _boolean(schema, given, where)
+            if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+                return value.strip().lower() == "true"
+            if not isinstance(value, bool):
+                raise _wrong(schema, value, where)
+            return value
         case "array":
-            return _array(schema, given, where)
-        case "object" if isinstance(given, Mapping):
-            return _object(schema, given, where)
+            if isinstance(value, str):
+                try:
+                    value = msgspec.json.decode(value)
+                except UNDECODABLE:
+                    raise _wrong(schema, value, where) from None
+            if not isinstance(value, list):
+                raise _wrong(schema, value, where)
+            if len(value) > schema.get("maxItems", math.inf):
+                raise InvalidArguments(f"{where} has {len(value):,} entries; at most {schema['maxItems']:,} are accepted.")
+            return [_value(schema["items"], item, f"{where}[{index}]") for index, item in enumerate(value)]
         case "object":
-            raise _wrong(schema, given, where)
+            if not isinstance(value, Mapping):
+                raise _wrong(schema, value, where)
+            return _object(schema, value, where)
         case other:
             raise ValueError(f"a schema with the type {other!r} can't be checked")
 
 
-def _string(schema: Schema, given: Any, where: str) -> str:
-    if not isinstance(given, str) or given not in schema.get("enum", (given,)):
-        raise _wrong(schema, given, where)
-    if len(given) < schema.get("minLength", 0):
-        raise InvalidArguments(f"{where} must not be empty.")
-    if len(given) > schema.get("maxLength", math.inf):
-        raise InvalidArguments(f"{where} is too long ({len(given):,} characters, at most {schema['maxLength']:,}).")
-    return given
-
-
-def _number(schema: Schema, given: Any, where: str) -> int | float:
-    if isinstance(given, str):
+def _number(schema: Schema, value: Any, where: str) -> int | float:
+    if isinstance(value, str):
         try:
-            given = float(given) if not given.strip().lstrip("+-").isdecimal() else int(given)
+            value = float(value) if not value.strip().lstrip("+-").isdecimal() else int(value)
         except ValueError:
-            raise _wrong(schema, given, where) from None
+            raise _wrong(schema, value, where) from None
     # `isfinite` cannot take a whole number of hundreds of digits.
-    if isinstance(given, bool) or not isinstance(given, int | float) or (isinstance(given, float) and not math.isfinite(given)):
-        raise _wrong(schema, given, where)
-    number = int(given) if given == int(given) else given
-    whole = schema["type"] == "integer"
-    if (whole and not isinstance(number, int)) or not schema.get("minimum", -math.inf) <= number <= schema.get(
-        "maximum", math.inf
-    ):
-        raise _wrong(schema, given, where)
+    if isinstance(value, bool) or not isinstance(value, int | float) or (isinstance(value, float) and not math.isfinite(value)):
+        raise _wrong(schema, value, where)
+    number = int(value) if value == int(value) else value
+    if schema["type"] == "integer" and not isinstance(number, int):
+        raise _wrong(schema, value, where)
+    if not schema.get("minimum", -math.inf) <= number <= schema.get("maximum", math.inf):
+        raise _wrong(schema, value, where)
     return number
 
 
-def _boolean(schema: Schema, given: Any, where: str) -> bool:
-    if isinstance(given, str) and given.strip().lower() in ("true", "false"):
-        return given.strip().lower() == "true"
-    if not isinstance(given, bool):
-        raise _wrong(schema, given, where)
-    return given
+def _wrong(schema: Schema, value: object, where: str) -> InvalidArguments:
+    return InvalidArguments(f"{where} must be {_wanted(schema)}, not {_shown(value)[:_SHOWN]}.")
 
 
-def _array(schema: Schema, given: Any, where: str) -> list[Any]:
-    if isinstance(given, str):
-        try:
-            given = msgspec.json.decode(given)
-        except UNDECODABLE:
-            raise _wrong(schema, given, where) from None
-    if not isinstance(given, list):
-        raise _wrong(schema, given, where)
-    if len(given) > schema.get("maxItems", math.inf):
-        raise InvalidArguments(f"{where} has {len(given):,} entries; at most {schema['maxItems']:,} are accepted.")
-    return [_value(schema["items"], item, f"{where}[{index}]") for index, item in enumerate(given)]
-
-
-def _wrong(schema: Schema, given: object, where: str) -> InvalidArguments:
-    return InvalidArguments(f"{where} must be {_wanted(schema)}, not {_shown(given)[:_SHOWN]}.")
-
-
-def _shown(given: object) -> str:
-    match given:
+def _shown(value: object) -> str:
+    match value:
         case str():
-            return repr(given[:_SHOWN])
-        case int() | float() if not isinstance(given, bool):
-            return str(given)
+            return repr(value[:_SHOWN])
+        case int() | float() if not isinstance(value, bool):
+            return str(value)
         case _:
-            return _describe(given)
+            return _describe(value)
 
 
 def _wanted(schema: Schema) -> str:
@@ -337,10 +324,10 @@ def _wanted(schema: Schema) -> str:
     return f"{word} of at least {low:,}" if low is not None else word
 
 
-def _describe(given: object) -> str:
-    match given:
+def _describe(value: object) -> str:
+    match value:
         case None | bool():
-            return msgspec.json.encode(given).decode()
+            return msgspec.json.encode(value).decode()
         case str():
             return "a string"
         case int() | float():
@@ -350,4 +337,4 @@ def _describe(given: object) -> str:
         case Mapping():
             return "an object"
         case _:
-            return f"a {type(given).__name__}"
+            return f"a {type(value).__name__}"

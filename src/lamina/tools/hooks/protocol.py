@@ -13,7 +13,8 @@ A command answers with its exit code and output:
     any other code, a signal, a timeout: reported and ignored
 
 A block before a tool call denies it. At Stop and SubagentStop it sends the model back to work, and `continue: false` overrides that: the
-turn ends, whatever the other commands return. At tool calls, `continue: false` ends the turn after the results."""
+turn ends, whatever the other commands return. At tool calls, `continue: false` ends the turn after the results.
+"""
 
 from __future__ import annotations
 
@@ -72,12 +73,14 @@ def plan_hooks(event: Event, hooks: Hooks, *, matching: str | None = None) -> tu
     planned: dict[tuple[str, tuple[str, ...] | None], HookCommand] = {}
     faults: list[str] = []
     for group in hooks.get(event, ()):
+        matcher = group.get("matcher")
         try:
-            applies = matching is None or _matches(group.get("matcher"), matching)
+            if matching is None or not isinstance(matcher, str) or matcher in ("", "*"):
+                applies = True
+            else:
+                applies = re.fullmatch(matcher, matching) is not None
         except re.error as error:
-            faults.append(
-                f"hooks.{event}: the matcher {group.get('matcher')!r} is not a valid pattern ({error}); its commands are not run."
-            )
+            faults.append(f"hooks.{event}: the matcher {matcher!r} is not a valid pattern ({error}); its commands are not run.")
             continue
         for entry in group["hooks"] if applies else ():
             command = _read_command(event, entry)
@@ -101,28 +104,16 @@ def _read_command(event: Event, entry: object) -> HookCommand | str:
         return f"hooks of type {printable(str(kind))!r} are not supported, so this one is ignored. Use type 'command'."
     if not isinstance(command, str) or not command.strip() or "\0" in command:
         return "an entry without a command is ignored."
+    timeout = entry.get("timeout")
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
+        timeout = PROMPT_TIMEOUT if event == "UserPromptSubmit" else DEFAULT_TIMEOUT
+    timeout = min(float(timeout), LONGEST_TIMEOUT)
     if args is None:
-        return HookCommand(command, _timeout(event, entry.get("timeout")))
-    if not _is_arguments(args):
+        return HookCommand(command, timeout)
+    listed = isinstance(args, list | tuple) and len(args) <= MOST_ARGUMENTS
+    if not listed or not all(isinstance(word, str) and "\0" not in word for word in args):
         return f"the args of {printable(command, LONGEST_NAME)!r} must be a list of texts, so it is ignored."
-    return HookCommand(command, _timeout(event, entry.get("timeout")), tuple(args))
-
-
-def _is_arguments(value: Any) -> bool:
-    listed = isinstance(value, list | tuple) and len(value) <= MOST_ARGUMENTS
-    return listed and all(isinstance(each, str) and "\0" not in each for each in value)
-
-
-def _matches(matcher: object, value: str) -> bool:
-    if not isinstance(matcher, str) or matcher in ("", "*"):
-        return True
-    return re.fullmatch(matcher, value) is not None
-
-
-def _timeout(event: Event, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        return PROMPT_TIMEOUT if event == "UserPromptSubmit" else DEFAULT_TIMEOUT
-    return min(float(value), LONGEST_TIMEOUT)
+    return HookCommand(command, timeout, tuple(args))
 
 
 Decision: TypeAlias = Literal["deny", "ask", "allow"]
@@ -191,42 +182,42 @@ class HookRun(msgspec.Struct, frozen=True):
 def fold_outcome(event: Event, ran: tuple[HookRun, ...], faults: tuple[str, ...] = ()) -> HookOutcome:
     """Combine the commands' results. The first command that blocks gives the reason, and the first replacement counts. Of several
     decisions the strictest counts."""
-    single = [_outcome(event, one) for one in ran]
-    decision = next((word for word in _STRONGEST if any(one.decision == word for one in single)), None)
-    ends = next((one.ends for one in single if one.ends is not None), None)
-    blocks = [one.block for one in single if one.block is not None]
+    outcomes = [_outcome(event, run) for run in ran]
+    decision = next((word for word in _STRONGEST if any(outcome.decision == word for outcome in outcomes)), None)
+    ends = next((outcome.ends for outcome in outcomes if outcome.ends is not None), None)
+    block = next((outcome.block for outcome in outcomes if outcome.block is not None), None)
     return HookOutcome(
-        context=tuple(text for one in single for text in one.context),
-        block=blocks[0] if blocks and not (event in STOPS and ends is not None) else None,
-        messages=tuple(text for one in single for text in one.messages),
-        faults=(*faults, *(text for one in single for text in one.faults)),
+        context=tuple(text for outcome in outcomes for text in outcome.context),
+        block=block if not (event in STOPS and ends is not None) else None,
+        messages=tuple(text for outcome in outcomes for text in outcome.messages),
+        faults=(*faults, *(text for outcome in outcomes for text in outcome.faults)),
         decision=decision,
-        why=next((one.why for one in single if one.decision == decision), "") if decision is not None else "",
-        input=next((one.input for one in single if one.input is not None), None),
-        output=next((one.output for one in single if one.output is not None), None),
+        why=next((outcome.why for outcome in outcomes if decision is not None and outcome.decision == decision), ""),
+        input=next((outcome.input for outcome in outcomes if outcome.input is not None), None),
+        output=next((outcome.output for outcome in outcomes if outcome.output is not None), None),
         ends=ends,
     )
 
 
-def _outcome(event: Event, one: HookRun) -> HookOutcome:
-    name = f"hooks.{event}: {one.command.name}"
-    faults = (f"{name} printed too much: Lamina dropped {counted(one.dropped, 'byte')}.",) if one.dropped else ()
-    if one.code is None:
-        seconds = f"{one.command.timeout:g} {plural(one.command.timeout, 'second')}"
+def _outcome(event: Event, run: HookRun) -> HookOutcome:
+    name = f"hooks.{event}: {run.command.name}"
+    if run.code is None:
+        seconds = f"{run.command.timeout:g} {plural(run.command.timeout, 'second')}"
         return HookOutcome(faults=(f"{name} exceeded its timeout of {seconds} and was stopped.",))
-    if one.code == BLOCKED:
-        said = _blocked(event, shorten(one.err.strip()) or f"blocked by {one.command.name}")
-    elif one.code < 0:
-        said = HookOutcome(faults=(f"{name} was ended by {_signal_name(-one.code)}.",))
-    elif one.code != 0:
-        said = HookOutcome(faults=(f"{name} failed with exit code {one.code}: {_line(one.err or one.out)}",))
+    if run.code == BLOCKED:
+        why = shorten(run.err.strip()) or f"blocked by {run.command.name}"
+        outcome = HookOutcome(decision="deny", why=why) if event == "PreToolUse" else HookOutcome(block=why)
+    elif run.code < 0:
+        outcome = HookOutcome(faults=(f"{name} was ended by {_signal_name(-run.code)}.",))
+    elif run.code != 0:
+        message = printable(" ".join((run.err or run.out).split()), 200) or "(no output)"
+        outcome = HookOutcome(faults=(f"{name} failed with exit code {run.code}: {message}",))
     else:
-        said = _read(event, one.out.strip(), name)
-    return replace(said, faults=(*faults, *said.faults))
-
-
-def _blocked(event: Event, why: str) -> HookOutcome:
-    return HookOutcome(decision="deny", why=why) if event == "PreToolUse" else HookOutcome(block=why)
+        outcome = _read(event, run.out.strip(), name)
+    if not run.dropped:
+        return outcome
+    dropped = f"{name} printed too much: Lamina dropped {counted(run.dropped, 'byte')}."
+    return replace(outcome, faults=(dropped, *outcome.faults))
 
 
 def _read(event: Event, text: str, name: str) -> HookOutcome:
@@ -243,27 +234,26 @@ def _read(event: Event, text: str, name: str) -> HookOutcome:
     if specific.get("hookEventName", event) != event:
         problems.append(f"hookEventName is {printable(specific['hookEventName'])!r} instead of {event!r}")
         specific = {}
-    found = _understood(event, fields, specific, problems)
+    outcome = _understood(event, fields, specific, problems)
     if not problems:
-        return found
+        return outcome
     more = f", and {len(problems) - MOST_PROBLEMS} more" if len(problems) > MOST_PROBLEMS else ""
-    return replace(
-        found, faults=(f"{name} printed JSON of which a part is ignored: {', '.join(problems[:MOST_PROBLEMS])}{more}.",)
-    )
+    ignored = f"{name} printed JSON of which a part is ignored: {', '.join(problems[:MOST_PROBLEMS])}{more}."
+    return replace(outcome, faults=(ignored,))
 
 
-def _checked(given: Mapping[str, Any], known: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
+def _checked(fields: Mapping[str, Any], kinds: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
     """Return the entries with a known key and a value of its type. Null counts as absent."""
-    kept: dict[str, Any] = {}
-    for key, value in given.items():
-        kind = known.get(key)
+    valid: dict[str, Any] = {}
+    for key, value in fields.items():
+        kind = kinds.get(key)
         if kind is None:
             problems.append(f"the key {printable(key)!r} is not known")
         elif value is not None and not isinstance(value, _TYPES[kind]):
             problems.append(f"{key} must be {kind}")
         elif value is not None:
-            kept[key] = value
-    return kept
+            valid[key] = value
+    return valid
 
 
 def _understood(event: Event, fields: dict[str, Any], specific: dict[str, Any], problems: list[str]) -> HookOutcome:
@@ -275,13 +265,15 @@ def _understood(event: Event, fields: dict[str, Any], specific: dict[str, Any], 
         messages.append(fields.get("stopReason", "").strip())
     if ends is not None and event not in TOOL_EVENTS | STOPS:
         block, ends = block or ends, None
-    said = HookOutcome(tuple(map(shorten, added)), block, tuple(shorten(each) for each in messages if each), ends=ends)
+    outcome = HookOutcome(
+        tuple(map(shorten, added)), block, tuple(shorten(message) for message in messages if message), ends=ends
+    )
     if event == "PreToolUse":
         decision, why = _decision(fields, specific, problems)
-        return replace(said, block=None, decision=decision, why=shorten(why), input=specific.get("updatedInput"))
+        return replace(outcome, block=None, decision=decision, why=shorten(why), input=specific.get("updatedInput"))
     if event == "PostToolUse":
-        return replace(said, output=specific.get("updatedToolOutput", specific.get("updatedMCPToolOutput")))
-    return said
+        return replace(outcome, output=specific.get("updatedToolOutput", specific.get("updatedMCPToolOutput")))
+    return outcome
 
 
 def _decision(fields: dict[str, Any], specific: dict[str, Any], problems: list[str]) -> tuple[Decision | None, str]:
@@ -291,7 +283,7 @@ def _decision(fields: dict[str, Any], specific: dict[str, Any], problems: list[s
     word, why = specific.get("permissionDecision"), specific.get("permissionDecisionReason", "")
     if word is None and (former := fields.get("decision")) is not None:
         word, why = _WORDS.get(former, former), fields.get("reason", "")
-    decision = next((each for each in _STRONGEST if each == word), None)
+    decision = next((decision for decision in _STRONGEST if decision == word), None)
     if decision is None and word is not None:
         problems.append(f"the decision {printable(word)!r} is not allow, deny or ask")
     return decision, why.strip()
@@ -309,7 +301,3 @@ def _signal_name(number: int) -> str:
         return f"signal {number} ({signal.Signals(number).name})"
     except ValueError:
         return f"signal {number}"
-
-
-def _line(text: str) -> str:
-    return printable(" ".join(text.split()), 200) or "(no output)"

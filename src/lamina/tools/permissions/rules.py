@@ -9,7 +9,8 @@ both, letter by letter. `Read` rules cover every tool that reads files and comma
 changes files.
 
 The rule offered with "always" is the narrowest one that allows the same call next time; `decision` offers it only if it would indeed allow
-the call. No suggestion allows every command, or everything near the file system root."""
+the call. No suggestion allows every command, or everything near the file system root.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from ...core.settings.collection_kinds import LONGEST_NAME
 from ...core.settings.kinds import printable
 from .patterns import Bases, PathPattern, could_cover_below, covers, quoted, read_pattern
 from .readonly.plan import ReadOnlyPlan
-from .readonly.tokenizer import CommandPart, CommandRefusal, split_command
+from .readonly.tokenizer import CommandRefusal, split_command
 from .request import READERS, WRITERS, CallRequest
 from .shell_rules import MAX_LOOKED_AT, Match, ShellPattern, canonical, holds_back, read_shell, words_of
 
@@ -38,7 +39,6 @@ _NAMED = {"Agent": "subagent_type", "Task": "subagent_type", "Skill": "skill", "
 _RULE = re.compile(r"(?P<tool>[A-Za-z_*][\w*.:@/-]*)(?:\((?P<specifier>.*)\))?", re.DOTALL)
 _TOOL = re.compile(r"[A-Za-z_][\w.-]*")
 _DOMAIN = re.compile(r"domain:(?P<domain>(?:\*\.)?[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?)")
-_BAD_DOMAIN = "must name a domain, as in WebFetch(domain:example.com)"
 _ANY = "*"
 
 
@@ -74,33 +74,35 @@ def read_rules(permissions: Permissions) -> PermissionRules:
     lists: dict[str, tuple[PermissionRule, ...]] = {}
     for name in ("allow", "ask", "deny"):
         rules = [_read(text, name) for text in getattr(permissions, name)]
-        findings += [_finding(rule, name) for rule in rules if rule.problem]
+        for rule in rules:
+            if rule.problem:
+                what = "every call" if rule.tool == _ANY else f"every call of {rule.tool}"
+                effects = {"allow": "it is ignored", "ask": f"until it is fixed, {what} needs confirmation"}
+                effect = effects.get(name, f"until it is fixed, {what} is denied")
+                text = f'Rule "{printable(rule.text)}" in {name} {rule.problem}; {effect}.'
+                findings.append(Finding(f"permissions.{name}", "settings", text))
         lists[name] = tuple(rule for rule in rules if not rule.problem or name != "allow")
     return PermissionRules(**lists, findings=tuple(findings))
 
 
-def _finding(rule: PermissionRule, name: str) -> Finding:
-    what = "every call" if rule.tool == _ANY else f"every call of {rule.tool}"
-    effect = {"allow": "it is ignored", "ask": f"until it is fixed, {what} needs confirmation"}
-    result = effect.get(name, f"until it is fixed, {what} is denied")
-    return Finding(f"permissions.{name}", "settings", f'Rule "{printable(rule.text)}" in {name} {rule.problem}; {result}.')
-
-
 def _read(text: str, name: str) -> PermissionRule:
-    found = _RULE.fullmatch(text.strip())
-    if found is None:
+    match = _RULE.fullmatch(text.strip())
+    if match is None:
         named = _TOOL.match(text.strip())
         return PermissionRule(text, named[0] if named else _ANY, problem="is not in the form Tool or Tool(specifier)")
-    tool, specifier = found["tool"], found["specifier"]
+    tool, argument = match["tool"], match["specifier"]
     if name == "allow" and "*" in tool and not re.fullmatch(r"mcp__[^*]+__[^_*][^*]*\*|mcp__[^*]+__\*", tool):
         return PermissionRule(text, tool, problem="has a wildcard in the tool's name")
-    if specifier is None or (specifier.strip() == "*" and not _takes_path(tool)):
+    if argument is None or (argument.strip() == "*" and not _takes_path(tool)):
         return PermissionRule(text, tool)
-    read = _specifier(tool, specifier.strip())
-    return PermissionRule(text, tool, problem=read) if isinstance(read, str) else PermissionRule(text, tool, read)
+    specifier = _read_specifier(tool, argument.strip())
+    if isinstance(specifier, str):
+        return PermissionRule(text, tool, problem=specifier)
+    return PermissionRule(text, tool, specifier)
 
 
-def _specifier(tool: str, text: str) -> Specifier | str:
+def _read_specifier(tool: str, text: str) -> Specifier | str:
+    """Return the specifier, or the problem with it."""
     if not text:
         return "has empty brackets"
     if tool.casefold() == "bash":
@@ -108,10 +110,9 @@ def _specifier(tool: str, text: str) -> Specifier | str:
     if _takes_path(tool):
         return read_pattern(text)
     if tool.casefold() == "webfetch":
-        domain = _DOMAIN.fullmatch(text)
-        return (
-            DomainPattern(domain["domain"].removeprefix("*.").casefold(), text.startswith("domain:*.")) if domain else _BAD_DOMAIN
-        )
+        if (domain := _DOMAIN.fullmatch(text)) is None:
+            return "must name a domain, as in WebFetch(domain:example.com)"
+        return DomainPattern(domain["domain"].removeprefix("*.").casefold(), text.startswith("domain:*."))
     if tool in _NAMED:
         return NamedArgument(_NAMED[tool], text)
     return f"has brackets, but {printable(tool)} accepts no specifier"
@@ -124,58 +125,58 @@ def _takes_path(tool: str) -> bool:
 _FAMILIES = {"read": READERS, "edit": WRITERS}
 
 
-def allowing(rules: Sequence[PermissionRule], asked: CallRequest, bases: Bases) -> PermissionRule | None:
+def allowing(rules: Sequence[PermissionRule], request: CallRequest, bases: Bases) -> PermissionRule | None:
     """Return the first rule that allows the call. Rules for parts of a Bash command are compared elsewhere."""
-    return next((rule for rule in rules if _is_for(rule.tool, asked.tool) and _allows(rule, asked, bases)), None)
+    return next((rule for rule in rules if _is_for(rule.tool, request.tool) and _allows(rule, request, bases)), None)
 
 
-def _allows(rule: PermissionRule, asked: CallRequest, bases: Bases) -> bool:
+def _allows(rule: PermissionRule, request: CallRequest, bases: Bases) -> bool:
     match rule.specifier:
         case None:
             return True
         case PathPattern() as pattern:
-            return bool(asked.paths) and all(covers(pattern, path, bases) for path in asked.paths)
+            return bool(request.paths) and all(covers(pattern, path, bases) for path in request.paths)
         case DomainPattern(name, below):
-            return asked.host is not None and (asked.host.endswith(f".{name}") if below else asked.host == name)
+            return request.host is not None and (request.host.endswith(f".{name}") if below else request.host == name)
         case NamedArgument(argument, name):
-            return asked.arguments.get(argument) == name
+            return request.arguments.get(argument) == name
         case ShellPattern():
             return False
         case other:
             assert_never(other)
 
 
-def holding(rules: Sequence[PermissionRule], asked: CallRequest, bases: Bases) -> tuple[Match, PermissionRule | None]:
+def holding(rules: Sequence[PermissionRule], request: CallRequest, bases: Bases) -> tuple[Match, PermissionRule | None]:
     """Return the rule that restricts the call, and how certain the match is. A certain match wins over a possible one."""
     possible: PermissionRule | None = None
-    named = _named_paths(asked, bases) if any(isinstance(rule.specifier, PathPattern) for rule in rules) else []
+    named = _named_paths(request, bases) if any(isinstance(rule.specifier, PathPattern) for rule in rules) else []
     for rule in rules:
-        found = _in_command(rule, asked, named, bases)
-        if found == "no" and _is_for(rule.tool, asked.tool, loosely=True):
-            found = _holds(rule, asked, bases)
-        if found == "yes":
+        certainty = _in_command(rule, request, named, bases)
+        if certainty == "no" and _is_for(rule.tool, request.tool, loosely=True):
+            certainty = _holds(rule, request, bases)
+        if certainty == "yes":
             return "yes", rule
-        if found == "maybe":
+        if certainty == "maybe":
             possible = possible or rule
     return ("maybe", possible) if possible else ("no", None)
 
 
-def _holds(rule: PermissionRule, asked: CallRequest, bases: Bases) -> Match:
+def _holds(rule: PermissionRule, request: CallRequest, bases: Bases) -> Match:
     match rule.specifier:
         case None:
             return "yes"
         case ShellPattern() as pattern:
-            return holds_back(pattern, asked.command or "")
+            return holds_back(pattern, request.command or "")
         case PathPattern() as pattern:
-            return "yes" if any(covers(pattern, path, bases, loosely=True) for path in asked.paths) else "no"
+            return "yes" if any(covers(pattern, path, bases, loosely=True) for path in request.paths) else "no"
         case DomainPattern(name, _):
-            return "yes" if asked.host is None or asked.host == name or asked.host.endswith(f".{name}") else "no"
-        case NamedArgument("to", _) if str(asked.arguments.get("to", "")).strip() == "*":
+            return "yes" if request.host is None or request.host == name or request.host.endswith(f".{name}") else "no"
+        case NamedArgument("to", _) if str(request.arguments.get("to", "")).strip() == "*":
             return "maybe"  # a message to everyone also reaches this recipient
-        case NamedArgument("to", name) if "@" in name or "@" in str(asked.arguments.get("to", "")):
-            return _names_member(name.casefold(), str(asked.arguments.get("to", "")).strip().casefold())
+        case NamedArgument("to", name) if "@" in name or "@" in str(request.arguments.get("to", "")):
+            return _names_member(name.casefold(), str(request.arguments.get("to", "")).strip().casefold())
         case NamedArgument(argument, name):
-            return "yes" if str(asked.arguments.get(argument, "")).casefold() == name.casefold() else "no"
+            return "yes" if str(request.arguments.get(argument, "")).casefold() == name.casefold() else "no"
         case other:
             assert_never(other)
 
@@ -183,32 +184,33 @@ def _holds(rule: PermissionRule, asked: CallRequest, bases: Bases) -> Match:
 def _names_member(rule: str, to: str) -> Match:
     """Compare recipients of which one has a team. A rule without a team is for that name in every team; a name without a team may be
     in the rule's."""
-    (name, _, team), (own, _, asked) = rule.partition("@"), to.partition("@")
-    return "no" if name != own else "yes" if not team or team == asked else "no" if asked else "maybe"
+    (name, _, team), (recipient, _, own_team) = rule.partition("@"), to.partition("@")
+    return "no" if name != recipient else "yes" if not team or team == own_team else "no" if own_team else "maybe"
 
 
-def _in_command(rule: PermissionRule, asked: CallRequest, named: Sequence[Path], bases: Bases) -> Match:
+def _in_command(rule: PermissionRule, request: CallRequest, named: Sequence[Path], bases: Bases) -> Match:
     """Match a path rule against a command line: a Read rule forbids naming the file, an Edit rule makes the line doubtful."""
-    if asked.command is None or not isinstance(rule.specifier, PathPattern):
+    if request.command is None or not isinstance(rule.specifier, PathPattern):
         return "no"
     reads = rule.tool.casefold() == "read"
-    if not reads and isinstance(asked.plan, ReadOnlyPlan):
+    if not reads and isinstance(request.plan, ReadOnlyPlan):
         return "no"
-    if len(asked.command) > MAX_LOOKED_AT:
+    if len(request.command) > MAX_LOOKED_AT:
         return "maybe"
-    found = any(covers(rule.specifier, path, bases, loosely=True) for path in named)
-    return "no" if not found else "yes" if reads else "maybe"
+    if not any(covers(rule.specifier, path, bases, loosely=True) for path in named):
+        return "no"
+    return "yes" if reads else "maybe"
 
 
-def _named_paths(asked: CallRequest, bases: Bases) -> list[Path]:
+def _named_paths(request: CallRequest, bases: Bases) -> list[Path]:
     """Return the paths a command reads by its plan, and every word of it as a path, with and without links resolved."""
-    if asked.command is None or len(asked.command) > MAX_LOOKED_AT:
+    if request.command is None or len(request.command) > MAX_LOOKED_AT:
         return []
     cwd, home = bases["cwd"][0], bases.get("home", (None,))[0]
-    words = words_of(asked.command)
+    words = words_of(request.command)
     whole = (f"{home}{word[1:]}" if home is not None and word.startswith("~/") else word for word in words)
     spelled = [Path(os.path.abspath(os.path.join(cwd, word))) for word in whole]
-    return [*asked.paths, *spelled, *(Path(os.path.realpath(path)) for path in spelled)]
+    return [*request.paths, *spelled, *(Path(os.path.realpath(path)) for path in spelled)]
 
 
 def unreadable_below(rules: Sequence[PermissionRule], directory: PurePath, bases: Bases) -> PermissionRule | None:
@@ -226,19 +228,16 @@ def _is_for(rule: str, tool: str, *, loosely: bool = False) -> bool:
     """Tell whether a rule for one tool covers another: `Edit` covers Write, `mcp__server` covers the server's tools."""
     if rule == tool or (rule in ("Read", "Edit") and tool in _FAMILIES[rule.lower()]):
         return True
-    if rule.startswith("mcp__") and (_is_server(rule, tool) or compile_name(rule).match(tool)):
-        return True
+    if rule.startswith("mcp__"):
+        # `mcp__github` and `mcp__github__*` cover all tools of a server; a third name means one tool.
+        server = rule.removesuffix("__*")
+        covers_server = (server != rule or server.count("__") == 1) and tool.startswith(f"{server}__")
+        if covers_server or compile_name(rule).match(tool):
+            return True
     if not loosely:
         return False
     family = _FAMILIES.get(rule.casefold(), ())
     return rule.casefold() == tool.casefold() or tool in family or compile_name(rule).match(tool) is not None
-
-
-def _is_server(rule: str, tool: str) -> bool:
-    """Tell whether the rule covers all tools of a server, as `mcp__github` and `mcp__github__*` do. A third name means one
-    tool."""
-    server = rule.removesuffix("__*")
-    return (server != rule or server.count("__") == 1) and tool.startswith(f"{server}__")
 
 
 # Commands whose first words name the task; the files, filters and flags after them change from call to call.
@@ -265,25 +264,21 @@ _MIN_DEPTH = 3
 
 
 def rule_for_command(command: str) -> str | None:
+    """Return `Bash(npm run test:*)` for a known task with further words, else the command alone."""
     parts = split_command(command)
-    if not isinstance(parts, CommandRefusal) and len(parts) == 1:
-        rule = _task(parts[0])
-        if rule is not None:
-            return rule
-    exact = command.strip().replace("*", "\\*")
-    return _accepted(f"Bash({exact})")
-
-
-def _task(part: CommandPart) -> str | None:
-    """Return `Bash(npm run test:*)` for a known task with further words."""
-    words = [word.text for word in part.words]
+    typed = parts[0].words if not isinstance(parts, CommandRefusal) and len(parts) == 1 else ()
+    words, rule = [word.text for word in typed], None
     for task, count in _TASKS.items():
-        known = task.split()
-        if words[: len(known)] == known and len(words) > count and not words[count - 1].startswith("-"):
-            if " ".join(words[:2]) in _RUNS_ANYTHING:
-                return None
-            return _accepted(f"Bash({canonical(part.words[:count]).replace('*', chr(92) + '*')}:*)")
-    return None
+        start = task.split()
+        if words[: len(start)] == start and len(words) > count and not words[count - 1].startswith("-"):
+            if " ".join(words[:2]) not in _RUNS_ANYTHING:
+                rule = _accepted(f"Bash({_without_stars(canonical(typed[:count]))}:*)")
+            break
+    return rule or _accepted(f"Bash({_without_stars(command.strip())})")
+
+
+def _without_stars(command: str) -> str:
+    return command.replace("*", "\\*")
 
 
 def rule_for_path(tool: str, path: Path, cwd: Path) -> str | None:

@@ -9,7 +9,8 @@ order that every getopt reads alike: options, `--`, operands.
 
 `find` has a different grammar: paths first, then tests that only look. Invariant: each primary is on one of the lists, with
 exactly the words that find expects after it, so a value can never be read as an action. The only action on the lists is
-printing. -L is not on them either, because it would follow links out of the tree."""
+printing. -L is not on them either, because it would follow links out of the tree.
+"""
 
 from __future__ import annotations
 
@@ -111,10 +112,8 @@ def _plan_part(part: CommandPart, readable: ReadableRoots) -> tuple[PlannedProgr
 
 
 def _unknown(word: ShellWord) -> str:
-    text = shorten(word.text, SHOWN)
-    known = ", ".join(COMMANDS)
-    instead = INSTEAD.get(word.text)
-    return f"{text or 'An empty word'} is not a read-only command ({known}); {instead or 'use one of these'}."
+    name, instead = shorten(word.text, SHOWN) or "An empty word", INSTEAD.get(word.text, "use one of these")
+    return f"{name} is not a read-only command ({', '.join(COMMANDS)}); {instead}."
 
 
 def _ordinary(
