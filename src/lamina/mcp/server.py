@@ -32,7 +32,7 @@ SESSION_URI = "lamina://session/"
 # Resources listed of each kind; a search finds the rest.
 MOST_LISTED = 100
 # The cursor of the second page of resources. Clients list resources at their start, and sessions take longer to list than memories.
-# Claude Code asks for every page at each start, so its plugin names no second one.
+# Claude Code asks for every page then, so its plugin has the first alone.
 SESSIONS_PAGE = "sessions"
 # Characters of a wrong name that an error shows.
 _SHOWN = 100
