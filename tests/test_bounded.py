@@ -51,7 +51,6 @@ CACHES = {
     "language/patterns.py:read_patterns": "the files of the package",
     "web/page.py:static_address": "the names of our own scripts and styles",
     "core/settings/table.py:defaults": "the names of the policies",
-    "language/patterns.py:read_patterns": "the names of our own files of patterns",
     "core/prompt_files.py:prompt_text": "the names of our own prompts",
     "core/prompt_files.py:prompt_sections": "the names of our own prompts",
 }
