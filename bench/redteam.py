@@ -36,6 +36,7 @@ from lamina.core.blocks import read_block, text, tool_result
 from lamina.core.records import Attachment
 from lamina.core.settings import Settings
 from lamina.core.view import Item
+from lamina.language.excluded_kinds import find_excluded
 from lamina.language.invisible import has_invisible
 from lamina.memory.guard.judgement import WantedMemory, judge
 from lamina.memory.guard.sources import read_sources
@@ -100,7 +101,8 @@ def judged(row: dict[str, Any]) -> str:
     done = judge(WantedMemory(file, file_text(row["memory"])), read_sources(view_of(row["conversation"]), 0))
     if row["expected"] == "clean":
         return "shown" if has_invisible(done.text) else "clean"
-    return "waits" if done.origin else "live"
+    excluded = find_excluded(done.topic.description, done.topic.body)
+    return "waits" if done.origin or excluded is not None else "live"
 
 
 # End to end

@@ -156,7 +156,7 @@ class Agent:
         self._driver = Driver(self)
         for rule in self.memory.rules:
             self.allow(rule)
-        session.lend(self._make_host(interactive, bridge))
+        own.lend(self._make_host(interactive, bridge))
 
     def _make_tool_runner(self, ask: AskPermission | None) -> ToolRunner:
         session, under, c = self.session, self._under, conversation_of(self.session)
@@ -215,7 +215,7 @@ class Agent:
     @classmethod
     def open(
         cls,
-        provider: str | Provider = "offline",
+        provider: str | Provider,
         *,
         cwd: str | Path = ".",
         settings: Settings | None = None,

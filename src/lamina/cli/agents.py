@@ -151,8 +151,8 @@ def since_text(since: object) -> str:
 @options.reports
 def send_command(name: str, text: str) -> options.Reported:
     """Send TEXT to the mailbox NAME or NAME@TEAM. Its session reads the message after its next tool calls."""
-    from ..disk.home.loading import settings_in_force
     from ..disk.home.mailbox import DEFAULT_TEAM, deliver, members, read_address
+    from ..disk.settings_files import settings_in_force
     from ..layers.l7_agents.messages import MOST_TEXT, AgentMessage, encode_message
 
     home = find_home()

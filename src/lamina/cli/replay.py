@@ -156,7 +156,7 @@ def _by_id(path: Path, cwd: Path) -> Path:
 def _asking(cwd: Path, times: int | None) -> ComparisonModel | None:
     if times is None:
         return None
-    from ..disk.home.loading import settings_in_force
+    from ..disk.settings_files import settings_in_force
     from ..replay.comparison import ComparisonModel
     from ..session.provider import open_chosen_provider
 

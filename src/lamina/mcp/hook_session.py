@@ -30,10 +30,10 @@ NOTES = Path("session-memory") / "summary.md"
 def session_start(project: ServedProject, given: HookInput, most: int) -> str | None:
     """Return the index of memories and the number of pending changes.
 
-    A resumed session has them already. An agent that writes memories itself also sends their index.
+    A resumed session and a fork have them already. An agent that writes memories itself also sends their index.
     """
     settings = project.settings
-    if given.source == "resume" or given.agent_id or not settings.memory:
+    if given.source in ("resume", "fork") or given.agent_id or not settings.memory:
         return None
     place = project.locate_memory(settings)
     if place is None or not place.path.is_dir():

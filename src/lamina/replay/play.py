@@ -171,7 +171,7 @@ class _Player:
         self._points: list[RequestPoint] = []
         self._paid = (0.0, 0.0)  # dollars and units that the points account for
         c.use_clock(lambda: self._time)
-        session.lend(Host(observer=self._watch, file_tools=tuple(FILE_TOOLS)))
+        context_of(session).lend(Host(observer=self._watch, file_tools=tuple(FILE_TOOLS)))
 
     def run(self, index: str | None) -> Played:
         steps = self._stage.script.steps
@@ -231,7 +231,7 @@ class _Player:
             elif words.strip():
                 turn.add_context(self._c, step.context, words)
             return
-        opened = self._session.open_calls
+        opened = self._session.status.open_calls
         results = [block for block in step.blocks if isinstance(block, ToolResult) and block.tool_use_id in opened]
         if results:
             self._session._add_results(results)

@@ -19,37 +19,34 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from .. import turn
 from ..conversation.cache_life import KEEP_ALIVE
 from ..conversation.isolate import take_job_results
-from ..conversation.request import Prompt
 from ..conversation.state import Conversation
-from ..conversation.window.thresholds import Thresholds
 from ..core.blocks import ToolResult, Wire
 from ..core.effects import Ask, Flow
 from ..core.errors import BadRequest, InputError, PromptTooLong, ProviderError, SessionClosed, SettingError, StreamBroken
-from ..core.inputs import Given, check_type, read_given
+from ..core.inputs import check_type, read_given
 from ..core.policy import Policy
 from ..core.reach import OWN_NAMES, tool_names
 from ..core.reply import Reply
 from ..core.settings import Settings
 from ..disk.settings_files import checked_home, lamina_home
+from ..fork.host import Host
 from ..language.wording import counted
 from ..layers.l1_results.step import HandedIn
-from ..layers.l2_micro import step as micro
 from ..layers.recall.state import SELECT
 from ..providers import OnEvent, Provider, open_provider
 from ..providers.models import Cost, cost
 from ..providers.offline import DEFAULT_TABLE
 from .context import SessionContext
 from .open import AgentOf, OpenedTranscript, SessionPlace, open_again, open_new
-from .provider import limits_for, no_wider, offline, provider_for
+from .provider import limits_for, no_wider, offline, prompt_for, provider_for
 from .sync import MessageListSync
 
 if TYPE_CHECKING:
     from ..conversation.compaction.commit import Compacted
+    from ..conversation.request import Prompt
+    from ..conversation.window.thresholds import Thresholds
     from ..layers.l4_compact.plan import Pivot
     from ..providers.sdk import SdkProvider
-
-# An answer this long fits every known model and stays below the length at which SDKs insist on streaming.
-DEFAULT_MAX_TOKENS = 8_000
 
 NO_USAGE = (
     "The server reports no token usage: the size of the conversation is estimated, and these calls are not part of the cost. "
@@ -74,7 +71,7 @@ class SessionBase:
 
     def __init__(
         self,
-        provider: str | Provider = "offline",
+        provider: str | Provider,
         *,
         system: str | Sequence[Mapping[str, Any]] | None = None,
         tools: Sequence[Mapping[str, Any]] | None = None,
@@ -99,6 +96,7 @@ class SessionBase:
         offer_tools: bool = False,
         read_tool: str | None = None,
         selection: str | None = None,
+        host: Host | None = None,
         agent_of: AgentOf | None = None,
     ) -> None:
         """Open a new session, or resume one.
@@ -132,11 +130,13 @@ class SessionBase:
             dreaming: Whether to consolidate memories in the background, about once a day.
             interactive: Whether a user is present. Without one, memories are not written in the background, unless the settings say
                 so.
-            offer_tools: Add Lamina's own tools to `tools`: Expand, MemorySearch, MemorySave and PastSearch. Pass their calls to
-                `answer_tool`.
+            offer_tools: Add Lamina's own tools to `tools`: Expand, MemorySearch, MemorySave and PastSearch, and Compact if the
+                setting `lamina.compactTool` is on. Pass their calls to `answer_tool`.
             read_tool: Name of your own tool that reads local files, such as `"read_file"`. The files it read last are shown again
                 after a compaction. Do not name a tool that reads files of another machine or container.
             selection: Text that the user has selected in their editor, sent once before the first message.
+            host: What your loop offers to the layers: an observer of events, a tool runner, hooks. The session fills in what it can
+                offer by itself.
             agent_of: Marks this session as the subagent of another one.
 
         A resumed session keeps the system prompt, tools, options and `max_tokens` it had, unless you pass new ones.
@@ -147,17 +147,11 @@ class SessionBase:
             NoSuchSession: The session to resume does not exist.
             NewerVersion: The session to resume was written by a newer version of Lamina.
         """
-        check_type("cwd", cwd, str, PathLike)
+        _check_types(cwd=cwd, home=home, resume=resume, window=window, policy=policy, session_id=session_id, read_tool=read_tool)
+        _check_types(selection=selection, in_memory=in_memory, interactive=interactive, offer_tools=offer_tools)
         if not os.path.isdir(str(cwd)):
             raise InputError("cwd", f"the directory {cwd} does not exist", "create it or pass another one")
-        for name, path in {"home": home, "resume": resume}.items():
-            check_type(name, path, str, PathLike, NoneType)
-        check_type("window", window, int, NoneType)
-        check_type("policy", policy, str, Policy, NoneType)
-        for name, words in {"session_id": session_id, "read_tool": read_tool, "selection": selection}.items():
-            check_type(name, words, str, NoneType)
-        for name, switch in {"in_memory": in_memory, "interactive": interactive, "offer_tools": offer_tools}.items():
-            check_type(name, switch, bool)
+        check_type("host", host, Host, NoneType, words="a lamina.Host")
         check_type("agent_of", agent_of, AgentOf, NoneType, words="an AgentOf")
         self._lock = threading.RLock()
         self._closed = False
@@ -167,7 +161,7 @@ class SessionBase:
         self.provider = provider_for(provider, client)
         self._opened_providers = [self.provider] if isinstance(provider, str) else []
         # Validate all arguments first, so that a session that cannot be opened leaves no file and no lock behind.
-        given = read_given(
+        arguments = read_given(
             system=system,
             tools=tools,
             options=options,
@@ -175,32 +169,62 @@ class SessionBase:
             cache_ttl=cache_ttl,
             provider=self.provider.name,
         )
-        if offer_tools and (taken := sorted(OWN_NAMES & set(tool_names(given.tools or ())))):
+        if offer_tools and (taken := sorted(OWN_NAMES & set(tool_names(arguments.tools or ())))):
             raise InputError("tools", f"{', '.join(taken)}: Lamina's own tools have this name", "rename your tool")
         # A caller that passes settings has their findings.
         notices = [finding.text for finding in loaded.findings] if settings is None else []
         chosen = loaded.policy if policy is None else loaded.with_flags(policy)
         self._policy = policy
         self._window = window
-        limits = limits_for(self.provider, chosen, loaded, window=window, options=given.options or {}, notices=notices)
-        place = SessionPlace(None if in_memory else _home(home), Path(cwd).resolve(), agent_of)
+        limits = limits_for(self.provider, chosen, loaded, window=window, options=arguments.options or {}, notices=notices)
+        where = None if in_memory else checked_home(home) if home is not None else lamina_home(os.environ)
+        self.home = where.expanduser().absolute() if where is not None else None
+        self.cwd = Path(cwd).resolve()
+        place = SessionPlace(self.home, self.cwd, agent_of)
         opened = open_again(place, resume, _now) if resume is not None else open_new(place, session_id)
         self.id = opened.session_id
-        self.home = place.home
-        self.cwd = place.cwd
         notices[:0] = opened.notices
-        if place.home is None and not in_memory:
+        if self.home is None and not in_memory:
             notices.append(
                 "No home directory found, so this session is kept in memory only. Set LAMINA_HOME or HOME to save sessions."
             )
+        prompt = prompt_for(self.provider, opened.live.log.view.snapshot, arguments, loaded, chosen, limits)
+        self._c = self._conversation(opened, prompt, loaded, chosen, limits, notices, free_ttl=arguments.free_ttl)
+        self._tell_left_out_tools()
+        self._answers_side: Provider | None = None
+        self._list_sync = MessageListSync(self._c, resumed=resume is not None)
+        self._cost = Cost()
+        self._context = SessionContext(
+            self,
+            arguments,
+            resumed=resume is not None,
+            interactive=interactive,
+            offer_tools=offer_tools,
+            read_tool=read_tool,
+            selection=selection,
+        )
+        if host is not None:
+            self._context.lend(host)
+
+    def _conversation(
+        self,
+        opened: OpenedTranscript,
+        prompt: Prompt,
+        settings: Settings,
+        policy: Policy,
+        limits: Thresholds,
+        notices: list[str],
+        *,
+        free_ttl: bool,
+    ) -> Conversation:
         path = opened.store.path
-        self._c = Conversation(
+        return Conversation(
             store=opened.store,
             live=opened.live,
-            prompt=self._prompt(opened, given, loaded, chosen, limits),
-            policy=chosen,
+            prompt=prompt,
+            policy=policy,
             limits=limits,
-            settings=loaded,
+            settings=settings,
             capabilities=self.provider.capabilities,
             directory=path.with_suffix("") if path is not None else None,
             home=self.home,
@@ -208,43 +232,7 @@ class SessionBase:
             notices=notices,
             ask_side=self._ask_side,
             clock=_now,
-            free_ttl=given.free_ttl,
-        )
-        self._tell_left_out_tools()
-        self._answers_side: Provider | None = None
-        self._list_sync = MessageListSync(self._c, resumed=resume is not None)
-        self._cost = Cost()
-        self._context = SessionContext(
-            self,
-            given,
-            resumed=resume is not None,
-            interactive=interactive,
-            offer_tools=offer_tools,
-            read_tool=read_tool,
-            selection=selection,
-        )
-
-    def _prompt(self, opened: OpenedTranscript, given: Given, settings: Settings, policy: Policy, limits: Thresholds) -> Prompt:
-        """Return the fixed part of each request. Arguments that were not given keep the resumed session's values."""
-        before = opened.live.log.view.snapshot
-        options = given.options if given.options is not None else before.options if before else None
-        if options is None or before is None:
-            asked = micro.options(
-                settings,
-                self.provider.capabilities,
-                policy,
-                limits=limits,
-                tools=given.tools or (before.tools if before else []) or [],
-                given=options,
-            )
-            options = {**asked, **(options or {})}
-        return Prompt(
-            self.provider.model,
-            given.max_tokens or (before.max_tokens if before else 0) or DEFAULT_MAX_TOKENS,
-            given.system if given.system is not None else before.system if before else [],
-            given.tools if given.tools is not None else before.tools if before else [],
-            options,
-            given.first_ttl if self.provider.capabilities.wire == "messages" else None,
+            free_ttl=free_ttl,
         )
 
     def _refresh_settings(self) -> None:
@@ -252,8 +240,8 @@ class SessionBase:
         old, new = self._c.settings, self._c.settings.refreshed()
         if new is old:
             return
-        known = {found.text for found in old.findings}
-        self._c.notify(*(found.text for found in new.findings if found.text not in known))
+        texts = {finding.text for finding in old.findings}
+        self._c.notify(*(finding.text for finding in new.findings if finding.text not in texts))
         policy, notices = new.policy if self._policy is None else new.with_flags(self._policy), list[str]()
         options = self._c.prompt.options
         limits = limits_for(self.provider, policy, new, window=self._window, options=options, notices=notices)
@@ -431,16 +419,32 @@ class SessionBase:
         """Return the providers that this session opened; one that was passed in is the caller's to close."""
         side = self._answers_side
         opened = [*self._opened_providers, *([side] if side is not None and side is not self.provider else [])]
-        if all(one.name == "offline" for one in opened):
+        if all(provider.name == "offline" for provider in opened):
             return []  # most sessions of a few calls: nothing that speaks to a server is loaded
         from ..providers.sdk import SdkProvider
 
-        return [one for one in opened if isinstance(one, SdkProvider)]
+        return [provider for provider in opened if isinstance(provider, SdkProvider)]
 
 
-def _home(home: str | Path | None) -> Path | None:
-    found = checked_home(home) if home is not None else lamina_home(os.environ)
-    return found.expanduser().absolute() if found is not None else None
+_TEXT, _PATH = (str, NoneType), (str, PathLike, NoneType)
+_TYPES: dict[str, tuple[type, ...]] = {
+    "cwd": (str, PathLike),
+    "home": _PATH,
+    "resume": _PATH,
+    "window": (int, NoneType),
+    "policy": (str, Policy, NoneType),
+    "session_id": _TEXT,
+    "read_tool": _TEXT,
+    "selection": _TEXT,
+    "in_memory": (bool,),
+    "interactive": (bool,),
+    "offer_tools": (bool,),
+}
+
+
+def _check_types(**arguments: object) -> None:
+    for name, value in arguments.items():
+        check_type(name, value, *_TYPES[name])
 
 
 def _now() -> str:

@@ -99,8 +99,10 @@ class SessionContext:
             from .reminders import Reminders
 
             self.reminders = Reminders(self._session, self.memory, os.environ, self.selection)
-        reminders, answers = self.reminders, approved if hook is not None or approved is not None else self._approvals()
-        isolate(c, "instructions", lambda _: reminders.start(resumed=self._resumed, approved=answers, hook=hook))
+        if hook is None and approved is None:
+            approved = isolate(c, "instructions", lambda _: self._approvals(), None)
+        reminders = self.reminders
+        isolate(c, "instructions", lambda _: reminders.start(resumed=self._resumed, approved=approved, hook=hook))
 
     def _extend_prompt(self) -> None:
         """Add the memory section and the session's own tools to a prompt that was not sent yet."""
@@ -181,19 +183,21 @@ class SessionContext:
 
     def _note_results(self) -> None:
         """Note the files that the host's read tool showed since the last answer."""
-        shown: set[str] = set()
+        answered_calls: set[str] = set()
         answered = False  # its records were reached: one for each block
         for item in reversed(self._c.log.view.items):
             if item.role == "assistant":
                 answered = True
                 for call in (block for block in item.blocks if isinstance(block, ToolUse)):
-                    path = path_in(call.input) if call.id in shown and call.name == self._read_tool else None
+                    path = path_in(call.input) if call.id in answered_calls and call.name == self._read_tool else None
                     if path is not None:
                         self.note_read(path, call.input)
             elif answered:
                 return
             elif not item.synthetic:
-                shown |= {block.tool_use_id for block in item.blocks if isinstance(block, ToolResult) and not block.is_error}
+                answered_calls |= {
+                    block.tool_use_id for block in item.blocks if isinstance(block, ToolResult) and not block.is_error
+                }
 
     def note_read(self, path: str, arguments: Any) -> None:
         """Note a file that the model has seen, or the part of it that the arguments of a call name."""

@@ -44,11 +44,18 @@ class TurnInView(msgspec.Struct, frozen=True):
     last: str  # id of its last message
 
 
-class UndoneDecision(msgspec.Struct, frozen=True):
-    """The change that `undo` reverted."""
+class Decision(msgspec.Struct, frozen=True):
+    """A change of what the model sees, by a layer or by hand. All but a spill can be undone."""
 
     id: str
-    kind: str  # compaction | clearing | snip | collapse | pin
+    kind: str  # compaction | partial | collapse | snip | clearing | spill | pin
+    time: str
+    trigger: str = ""  # of a compaction (auto, manual) or a clearing (size, cold, idle, repeated, auto, manual)
+    messages: tuple[
+        str, ...
+    ] = ()  # ids of the messages that it hides, shortens or keeps; those of a compaction are shown by `expand`
+    calls: tuple[str, ...] = ()  # ids of the tool calls whose results it replaces
+    text: str = ""  # what a pin keeps: its text, or `message ID`
 
 
 class UndoneTurn(msgspec.Struct, frozen=True):
@@ -80,51 +87,59 @@ def pin(c: Conversation, text: str | None, message: str | None) -> str:
     return record.uuid
 
 
-def undo(c: Conversation, wanted: str | None) -> UndoneDecision:
+def decisions(c: Conversation) -> list[Decision]:
+    """Return the changes that are in force, oldest first."""
+    pins = [
+        Decision(
+            pin.uuid, "pin", pin.time, messages=(pin.target,) if pin.target else (), text=pin.text or f"message {pin.target}"
+        )
+        for pin in c.log.view.pins.values()
+    ]
+    return sorted((*_standing(c.log), *pins), key=lambda decision: decision.time)
+
+
+def undo(c: Conversation, wanted: str | None) -> Decision:
     """Undo the change with this id, or the start of it; None means the latest change other than a pin."""
     decision = _undoable(c, wanted)
     revision.undo(c, decision.id)
     return decision
 
 
-def _undoable(c: Conversation, wanted: str | None) -> UndoneDecision:
-    standing = _standing(c.log)
+def _undoable(c: Conversation, wanted: str | None) -> Decision:
     if wanted is None:
-        if not standing:
+        undoable = [decision for decision in _standing(c.log) if decision.kind != "spill"]
+        if not undoable:
             raise UsageError("There is nothing to undo: this session has no compactions, clearings or hidden messages.")
-        return standing[-1]
-    pins = [UndoneDecision(uuid, "pin") for uuid in c.log.view.pins]
-    matches = [decision for decision in (*standing, *pins) if decision.id.startswith(wanted) and len(wanted) >= SHORTEST]
-    if not matches and c.start and len(wanted) >= SHORTEST:
+        return undoable[-1]
+    named = [decision for decision in decisions(c) if decision.id.startswith(wanted) and len(wanted) >= SHORTEST]
+    spilled = any(decision.kind == "spill" for decision in named)
+    if not named and c.start and len(wanted) >= SHORTEST:
         # A later compaction may have dropped it from memory. Then the undo fails and names the one to undo first.
-        matches = [decision for decision in _standing(load_whole(c.store)) if decision.id.startswith(wanted)]
+        named = [decision for decision in _standing(load_whole(c.store)) if decision.id.startswith(wanted)]
+    matches = [decision for decision in named if decision.kind != "spill"]
     if len(matches) != 1:
         problem = f"{wanted!r} matches more than one change" if matches else f"no change with id {wanted!r}"
-        spilled = any(uuid.startswith(wanted) for uuid, record in c.log.decisions.items() if isinstance(record, Spill))
         hint = "a spilled result cannot be undone, use expand to read it" if spilled else "`lamina sessions show` lists the ids"
         raise InputError("undo", problem, hint)
     return matches[0]
 
 
-def _standing(log: Log) -> list[UndoneDecision]:
-    """Return the changes that can be undone, oldest first."""
-    return [
-        UndoneDecision(uuid, _kind(record))
-        for uuid, record in log.decisions.items()
-        if not isinstance(record, Spill) and (not isinstance(record, Boundary) or uuid in log.tree.members)
-    ]
+def _standing(log: Log) -> list[Decision]:
+    """Return the decisions in force, oldest first. A compaction on another branch is not."""
+    records = log.decisions.values()
+    return [_described(record) for record in records if not isinstance(record, Boundary) or record.uuid in log.tree.members]
 
 
-def _kind(decision: Boundary | Clear | Span | Spill) -> str:
-    match decision:
+def _described(record: Boundary | Clear | Span | Spill) -> Decision:
+    match record:
         case Boundary():
-            return "compaction"
+            return Decision(record.uuid, "compaction", record.time, record.trigger)
         case Clear():
-            return "clearing"
+            return Decision(record.uuid, "clearing", record.time, record.trigger, tuple(record.shortened), tuple(record.markers))
         case Span():
-            return decision.kind
+            return Decision(record.uuid, record.kind, record.time, "", record.ids)
         case Spill():
-            return "spill"
+            return Decision(record.uuid, "spill", record.time, "", (), (record.tool_use_id,))
 
 
 def turns_in_view(c: Conversation) -> list[TurnInView]:
@@ -142,13 +157,13 @@ def hide(c: Conversation, first: str, last: str, turns: str) -> str:
     if not first and not turns:
         raise InputError("hide_messages", "no messages are named", "pass the ids of messages, or turns")
     if turns:
-        shown = turns_in_view(c)
+        listed = turns_in_view(c)
         low, _, high = turns.strip().partition("-")
         if not low.isdecimal() or (high and not high.isdecimal()):
             raise InputError("turns", f"{turns!r} is not a number or a range", "use a form like 2 or 2-4")
-        if not 1 <= int(low) <= int(high or low) <= len(shown):
-            raise InputError("turns", f"turn {turns} does not exist (the session has {counted(len(shown), 'turn')})")
-        first, last = shown[int(low) - 1].first, shown[int(high or low) - 1].last
+        if not 1 <= int(low) <= int(high or low) <= len(listed):
+            raise InputError("turns", f"turn {turns} does not exist (the session has {counted(len(listed), 'turn')})")
+        first, last = listed[int(low) - 1].first, listed[int(high or low) - 1].last
     return collapse.snip(c, first, last or first).uuid
 
 

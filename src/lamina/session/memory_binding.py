@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..conversation.isolate import isolate
 from ..conversation.state import Conversation
 from ..core.errors import DiskError
 from ..core.reach import RUN_BY_MODEL
@@ -50,11 +51,15 @@ class MemoryBinding:
         self._reason = JUDGED
         self._notices: list[str] = []
         self.place: MemoryLocation | None = None
-        if self.mode != "off" and self.conversation.home is not None:
-            try:
-                self.place = self._find(**self._base(self.conversation.home))
-            except DiskError as error:
-                self._disable(error)
+        if self.mode != "off" and (home := self.conversation.home) is not None:
+            self.place = isolate(self.conversation, "memory", lambda _: self._own_place(home), None)
+
+    def _own_place(self, home: Path) -> MemoryLocation | None:
+        try:
+            return self._find(**self._base(home))
+        except DiskError as error:
+            self._disable(error)
+            return None
 
     def _base(self, home: Path) -> dict[str, Any]:
         """Return the arguments by which every memory directory is found."""
@@ -169,12 +174,12 @@ class MemoryBinding:
         from ..memory.store.contract import ChangeReason
         from ..tools.tool import KeeperVerdict
 
-        done = self.write(change, ChangeReason("agent", self._reason, self.session_id, self._asked), self.sources())
-        if done is None:
+        outcome = self.write(change, ChangeReason("agent", self._reason, self.session_id, self._asked), self.sources())
+        if outcome is None:
             return None
-        if done.notice is not None:
-            self._notices.append(done.notice)
-        return KeeperVerdict(done.said, done.data, done.is_error, done.beside)
+        if outcome.notice is not None:
+            self._notices.append(outcome.notice)
+        return KeeperVerdict(outcome.said, outcome.data, outcome.is_error, outcome.beside)
 
     def sources(self) -> Sources:
         """Return what this conversation has heard, from the user and from others."""
@@ -189,13 +194,13 @@ class MemoryBinding:
         seen yet."""
         from ..memory.tool_writes import RequestedWrite, WriteOutcome, find_memory_file, write_memory_file
 
-        found = find_memory_file(self.place, change.path) if self.place is not None else None
-        if found is None:
+        file = find_memory_file(self.place, change.path) if self.place is not None else None
+        if file is None:
             return None
         wish = RequestedWrite(change.path, change.data.decode("utf-8", "replace"), change.before, change.unread)
         try:
             with self.open() as memory:
-                return write_memory_file(memory, found, wish, why=why, now=self._log_time(), heard=heard)
+                return write_memory_file(memory, file, wish, why=why, now=self._log_time(), heard=heard)
         except DiskError as error:
             return WriteOutcome(str(error), is_error=True)
 
@@ -230,5 +235,5 @@ class MemoryBinding:
 
     def take_notices(self) -> list[str]:
         """Return and clear the notices about saved and removed memories, one sentence each."""
-        told, self._notices = self._notices, []
-        return told
+        notices, self._notices = self._notices, []
+        return notices

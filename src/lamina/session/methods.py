@@ -23,14 +23,13 @@ from ..core.inputs import check_type
 from ..core.records import Message
 from ..core.settings import Settings
 from ..core.usage import Usage
-from ..fork.host import Host
 from ..layers.l1_results import step as results
 from ..prompt.break_causes import CacheBreak
 from ..providers import Provider
 from ..providers.models import Cost
 from . import edits
 from .base import SessionBase
-from .edits import TurnInView, UndoneDecision, UndoneTurn
+from .edits import Decision, TurnInView, UndoneTurn
 
 if TYPE_CHECKING:  # layer 4, memory and tools are imported on first use
     from ..fork.host import Source
@@ -42,10 +41,13 @@ if TYPE_CHECKING:  # layer 4, memory and tools are imported on first use
 
 
 class SessionStatus(msgspec.Struct, frozen=True):
-    """Background work, its usage, and current problems."""
+    """What the session has used, what runs in the background, and current problems."""
 
+    usage: Usage  # tokens of the model calls made through this object, without side calls
+    cost: Cost  # of those calls: `usd`, or None if a model's prices are unknown; `units` in prices of one input token
+    open_calls: tuple[str, ...]  # ids of the tool calls that have no result yet
     background_jobs: tuple[str, ...]  # names of the running jobs
-    side_usage: Usage  # tokens of forks (notes, summaries), estimated if no model answered; not part of `usage` or `tokens`
+    side_usage: Usage  # tokens of forks (notes, summaries), estimated if no model answered; not part of `usage`
     side_cost: Cost  # cost of the forks that a model answered
     budget_exhausted: str | None  # the daily limit that blocks background work: calls, tokens or dollars
     write_error: str | None  # why the transcript cannot be written; None if everything is on disk
@@ -110,7 +112,7 @@ class SessionMethods(SessionBase):
             fate = c.log.view.flat.fate_of_call(tool_use_id)
             if fate is None or fate == "answered":
                 problem = f"tool call {tool_use_id!r} already has a result" if fate else f"unknown tool call {tool_use_id!r}"
-                raise InputError("add_tool_result", problem, f"open calls: {', '.join(self.open_calls) or 'none'}")
+                raise InputError("add_tool_result", problem, f"open calls: {', '.join(c.log.view.flat.open_calls) or 'none'}")
             handed = results.hand_in(c, tool_use_id, output, is_error=is_error)
             handed = msgspec.structs.replace(handed, ours=fenced)
             return self._list_sync.note(turn.add_results(c, (handed,), unlisted=unlisted))
@@ -212,14 +214,14 @@ class SessionMethods(SessionBase):
         with self._open() as c:
             return edits.hide(c, first, last, turns)
 
-    def undo(self, decision: str | None = None) -> UndoneDecision:
+    def undo(self, decision: str | None = None) -> Decision:
         """Undo a compaction, a clearing, hidden or collapsed messages, or a pin.
 
         Args:
             decision: Id of the change, or the start of it. Defaults to the latest change other than a pin.
 
         Returns:
-            The id and the kind of what was undone.
+            The change that was undone.
 
         Raises:
             UsageError: There is nothing to undo.
@@ -229,6 +231,14 @@ class SessionMethods(SessionBase):
         check_type("decision", decision, str, NoneType)
         with self._open() as c:
             return edits.undo(c, decision)
+
+    def decisions(self) -> list[Decision]:
+        """Return the changes of what the model sees that are in force, oldest first: compactions, clearings, spills, hidden messages, pins.
+
+        Changes from before the last compaction are part of it and not listed.
+        """
+        with self._open() as c:
+            return edits.decisions(c)
 
     def undo_turn(self) -> UndoneTurn:
         """Undo the last turn, so that the conversation continues before the user's last message.
@@ -296,32 +306,6 @@ class SessionMethods(SessionBase):
             check_type("pivot", pivot, Pivot, NoneType)
             return preview(c, pivot=pivot)
 
-    @staticmethod
-    def compact_tool() -> Wire:
-        """Return the definition of a tool with which the model can ask for a compaction.
-
-        Pass it among the `tools` of the session. When the model calls it, pass the call to `answer_tool`, or send
-        back the text that `request_compaction` returns.
-        """
-        from ..tools.conversation_tools import compact_tool
-        from ..tools.tool import definition
-
-        return definition(compact_tool())
-
-    def request_compaction(self, instructions: str = "") -> str:
-        """Compact before the next call, because the model asked for it.
-
-        Args:
-            instructions: What the summary should focus on.
-
-        Returns:
-            The text of the tool result: the request was accepted, or why not.
-        """
-        with self._open() as c:
-            from ..layers.l4_compact.step import answer_request
-
-            return answer_request(c, instructions)
-
     def restore_after_compaction(self, kind: str, key: str, text: Source | None) -> None:
         """Show a text to the model again after every compaction.
 
@@ -358,16 +342,6 @@ class SessionMethods(SessionBase):
         with self._open():
             self._use_provider(provider, window)
 
-    def lend(self, host: Host) -> None:
-        """Give the layers access to your loop: a tool runner, the files read so far, hooks, an event observer.
-
-        Args:
-            host: What your loop offers. It replaces any host given before. The session fills in what it can offer by itself.
-        """
-        check_type("host", host, Host, words="a lamina.Host")
-        with self._open():
-            self._context.lend(host)
-
     # What can be read
 
     @property
@@ -386,11 +360,6 @@ class SessionMethods(SessionBase):
         return self._c.store.path
 
     @property
-    def pins(self) -> dict[str, str]:
-        """The pins in effect, by id: the pinned text, or `message ID` for a pinned message."""
-        return {uuid: pin.text or f"message {pin.target}" for uuid, pin in self._c.log.view.pins.items()}
-
-    @property
     def turns(self) -> list[TurnInView]:
         """The turns that the model currently sees, oldest first."""
         return edits.turns_in_view(self._c)
@@ -401,37 +370,21 @@ class SessionMethods(SessionBase):
         return self._c.log.view.messages()
 
     @property
-    def open_calls(self) -> tuple[str, ...]:
-        """Ids of the tool calls that have no result yet."""
-        return self._c.log.view.flat.open_calls
-
-    @property
-    def tokens(self) -> int:
-        """Size of the next request in tokens: the count the provider last reported, plus an estimate of what was added since."""
-        return self._c.count.tokens
-
-    @property
     def window_state(self) -> WindowState:
-        """The state of the context window: the percentage left, and which thresholds are passed."""
+        """The state of the context window in tokens: how many are used, the limit, the reserve for the answer, and the thresholds."""
         c = self._c
-        return state_of(c.count.judged, c.limits, autocompact_on=c.autocompact, base=base(c))
-
-    @property
-    def usage(self) -> Usage:
-        """Total token usage of the model calls made through this object, excluding side calls (see `status`)."""
-        return self._c.spent
-
-    @property
-    def cost(self) -> Cost:
-        """Cost of those calls: `usd` in dollars, or None if a model's prices are unknown; `units` in prices of one input token."""
-        return self._cost
+        margin = c.count.judged - c.count.tokens
+        return state_of(c.count.tokens, c.limits, margin=margin, autocompact_on=c.autocompact, base=base(c))
 
     @property
     def status(self) -> SessionStatus:
-        """Background jobs, their usage and cost, write errors, and cache breaks."""
+        """Usage and cost, open tool calls, background jobs, write errors, and cache breaks."""
         c = self._c
         out = c.ask_side.out
         return SessionStatus(
+            usage=c.spent,
+            cost=self._cost,
+            open_calls=c.log.view.flat.open_calls,
             background_jobs=c.background.names,
             side_usage=c.side.usage,
             side_cost=c.side.cost,

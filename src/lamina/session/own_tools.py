@@ -6,7 +6,7 @@ its journal. A memory that the model has not seen in full is not replaced. Bad i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 from ..conversation.state import Conversation
@@ -48,17 +48,18 @@ class Called(Protocol):
 
 def own_tools(memory: MemoryBinding) -> tuple[Tool, ...]:
     """Return the tools of a session. Without memory, or if it may not be written, those that need it are left out."""
-    if memory.place is None or memory.mode == "off":
-        return (expand_tool(),)
-    tools = _MemoryTools(memory)
-    past = (past_search_tool(),) if memory.conversation.settings.past_search else ()
-    if memory.mode == "read-only":
-        return (expand_tool(), tools.search_tool, *past)
-    return (expand_tool(), tools.search_tool, tools.save_tool, *past)
+    settings = memory.conversation.settings
+    tools: list[Tool] = [expand_tool()]
+    if memory.place is not None and memory.mode != "off":
+        of_memory = _MemoryTools(memory)
+        tools += [of_memory.search_tool, *([of_memory.save_tool] if memory.mode != "read-only" else [])]
+        tools += [past_search_tool()] if settings.past_search else []
+    tools += [compact_tool()] if settings.compact_tool else []
+    return tuple(tools)
 
 
 def find_own(c: Conversation, offered: Sequence[Tool], name: str) -> Tool | None:
-    """Return the tool that answers a call: one that the session offers, or Compact if the host passed its definition."""
+    """Return the tool that answers a call: one that the session offers, or Compact if its definition is in the prompt."""
     compact = compact_tool()
     if name == compact.name and definition(compact) in c.prompt.tools:
         return compact
@@ -79,28 +80,16 @@ class _MemoryTools:
 
     @property
     def search_tool(self) -> Tool:
-        return Builtin(
-            name=MEMORY_SEARCH,
-            description=description_of(MEMORY_SEARCH),
-            schema=SEARCH_SCHEMA,
-            read_only=True,
-            act=lambda given, _: self._search(given),
-        )
+        return _tool(MEMORY_SEARCH, SEARCH_SCHEMA, self._search, read_only=True)
 
     @property
     def save_tool(self) -> Tool:
-        return Builtin(
-            name=MEMORY_SAVE,
-            description=description_of(MEMORY_SAVE),
-            schema=SAVE_SCHEMA,
-            read_only=False,
-            act=lambda given, _: self._save(given),
-        )
+        return _tool(MEMORY_SAVE, SAVE_SCHEMA, self._save, read_only=False)
 
-    def _search(self, given: Wire) -> ToolOutput:
+    def _search(self, arguments: Wire) -> ToolOutput:
         try:
             with self._memory.open() as memory:
-                recalled = memory.recall(str(given["query"]), k=int(given.get("count", SHOWN)))
+                recalled = memory.recall(str(arguments["query"]), k=int(arguments.get("count", SHOWN)))
         except LaminaError as error:
             return failure(str(error))
         if not recalled:
@@ -114,21 +103,21 @@ class _MemoryTools:
         head = f"{topic.name} ({topic.type or 'no type'}, saved {age_text(age)}): {topic.description}"
         return f"{escape(head)}\n{fence('recalled-memory', part.text)}"
 
-    def _save(self, given: Wire) -> ToolOutput:
-        name = str(given["name"])
+    def _save(self, arguments: Wire) -> ToolOutput:
+        name = str(arguments["name"])
         try:
             with self._memory.open() as memory:
                 existing = memory.get(name)
                 if existing is not None and self._seen.get(existing.file) != existing.body:
                     return failure(NOT_SEEN.format(name=existing.name))
-                judged = self._judge(given, existing)
+                judged = self._judge(arguments, existing)
                 topic = judged.topic
                 saved = memory.save(
                     name,
                     type=topic.type,
                     description=topic.description,
                     body=topic.body,
-                    evidence=[str(entry) for entry in given.get("evidence", ())],
+                    evidence=[str(entry) for entry in arguments.get("evidence", ())],
                     why=with_source(self._why(), judged.origin),
                 )
         except LaminaError as error:
@@ -141,10 +130,10 @@ class _MemoryTools:
         secret = f" A secret was left out ({', '.join(saved.redacted)})." if saved.redacted else ""
         return ToolOutput(f"Saved as {saved.topic.name}.{secret}")
 
-    def _judge(self, given: Wire, existing: Topic | None) -> AcceptedMemory:
+    def _judge(self, arguments: Wire, existing: Topic | None) -> AcceptedMemory:
         """Judge a save like a Write of the memory's file."""
-        file = existing.file if existing is not None else file_name(str(given["name"]))
-        wanted = Topic(file, str(given["name"]), str(given["description"]), given["type"], str(given["body"]))
+        file = existing.file if existing is not None else file_name(str(arguments["name"]))
+        wanted = Topic(file, str(arguments["name"]), str(arguments["description"]), arguments["type"], str(arguments["body"]))
         before = write_topic(existing) if existing is not None else None
         return judge(WantedMemory(file, write_topic(wanted), before), self._memory.sources())
 
@@ -155,3 +144,9 @@ class _MemoryTools:
         words = user_words(last) if last is not None else ""
         reason = ASKED if asks_for_memory(words) else JUDGED
         return ChangeReason("agent", reason, self._memory.session_id, last.uuid if last is not None else None)
+
+
+def _tool(name: str, schema: Wire, run: Callable[[Wire], ToolOutput], *, read_only: bool) -> Tool:
+    return Builtin(
+        name=name, description=description_of(name), schema=schema, read_only=read_only, act=lambda arguments, _: run(arguments)
+    )

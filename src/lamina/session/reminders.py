@@ -41,7 +41,7 @@ class Reminders:
         self._environ = environ
         self._selection = selection
         self.approved: Approved | None = None
-        self._known: tuple[int, str | None] | None = None  # the view's generation, and the date in it
+        self._date: tuple[int, str | None] | None = None  # the view's generation, and the date in it
         self._looked: tuple[str, int] | None = None  # when the date was last compared, and the view's generation then
 
     def start(self, *, resumed: bool, approved: Approved | None, hook: Callable[..., HookOutcome] | None = None) -> None:
@@ -53,8 +53,8 @@ class Reminders:
             text = self._first()
             if text is not None:
                 self._enter("instructions", text)
-        for said in started:
-            self.add("hook", said)
+        for output in started:
+            self.add("hook", output)
 
     def _run_hook(self, hook: Callable[..., HookOutcome], source: str) -> Sequence[str]:
         started = hook("SessionStart", source=source, matching=source)
@@ -103,20 +103,20 @@ class Reminders:
         if moment == self._looked:
             return
         self._looked = moment
-        today, known = self._today(), self._date_in_view()
-        if known is not None and known != today:
-            self._enter("date", date_change(known, today))
-            self._known = None
+        today, before = self._today(), self._date_in_view()
+        if before is not None and before != today:
+            self._enter("date", date_change(before, today))
+            self._date = None
 
     def _date_in_view(self) -> str | None:
         """Return the date in view. It is searched again only if the view was changed, not if it grew, since only this class adds dates."""
         with self._open():
             view = self._c.log.view
-            if self._known is None or self._known[0] != view.generation:
-                said = (date_said(block.text) for item, block in view.blocks() if item.kind in _DATED and isinstance(block, Text))
-                dates = [each for each in said if each is not None]
-                self._known = (view.generation, dates[-1] if dates else None)
-            return self._known[1]
+            if self._date is None or self._date[0] != view.generation:
+                texts = [block.text for item, block in view.blocks() if item.kind in _DATED and isinstance(block, Text)]
+                dates = [date for date in map(date_said, texts) if date is not None]
+                self._date = (view.generation, dates[-1] if dates else None)
+            return self._date[1]
 
     def _sources(self) -> dict[str, Any]:
         return {
@@ -128,11 +128,10 @@ class Reminders:
     def add_nested(self, paths: Sequence[str | Path]) -> None:
         """Add instruction files next to the files that were read, each once, after the results."""
         for path in paths if self._c.settings.instructions else ():
-            seen = in_view(
-                block.text for item, block in self._view() if item.kind.startswith("attachment:") and isinstance(block, Text)
-            )
+            attached = (block for item, block in self._view() if item.kind.startswith("attachment:"))
+            texts = in_view(block.text for block in attached if isinstance(block, Text))
             rules = self.instructions.scoped
-            nested = nested_for(Path(path), cwd=self._c.cwd, rules=rules, already=seen, **self._sources())
+            nested = nested_for(Path(path), cwd=self._c.cwd, rules=rules, already=texts, **self._sources())
             self._c.notify_once(*nested.findings)
             if (text := nested_context(nested)) is not None:
                 self._enter("nested_memory", text)

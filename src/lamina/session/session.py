@@ -1,6 +1,6 @@
 """Session and AsyncSession: the public API for your own agent loop.
 
-    with lamina.Session(provider="anthropic:claude-sonnet-5-5", system="…", tools=[…]) as session:
+    with lamina.Session("anthropic:claude-sonnet-5-5", system="…", tools=[…]) as session:
         session.add_user("fix the failing test")
         request = session.before_call()              # client.messages.create(**request) takes it as it is
         reply = session.after_call(response)         # the SDK's response object or a dict

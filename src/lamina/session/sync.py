@@ -94,7 +94,7 @@ class MessageListSync:
         self._loaded: list[LoggedBlock] | None = None if resumed else []
         self._own_results: dict[str, OwnResult] = {}  # by call id, of all branches
         self._reminders: dict[bytes, bool] = {}  # texts that look like a reminder → whether Lamina added them
-        self._seen: list[SyncedMessage] = []
+        self._synced: list[SyncedMessage] = []
         self._chat_rows: ChatRows | None = None
 
     def rows(self, messages: Iterable[Mapping[str, Any]], *, chat: bool) -> Sequence[Mapping[str, Any]]:
@@ -116,8 +116,8 @@ class MessageListSync:
             new = [*self._without_prompt(rows[:first], new[: first - agreed]), *new[first - agreed :]]
         if any(row.message.get("output_config") for row in new):
             self._c.notify_once(NOT_SENT)
-        position = self._seen[agreed - 1].end if agreed else 0
-        self._seen = self._seen[:agreed]
+        position = self._synced[agreed - 1].end if agreed else 0
+        self._synced = self._synced[:agreed]
         for message in new:
             position = self._follow(message, position)
         if position < len(self._logged):
@@ -153,14 +153,14 @@ class MessageListSync:
 
     def _agreed(self, rows: Sequence[Mapping[str, Any]]) -> int:
         """Return how many leading messages are the same objects as at the last sync."""
-        for index, ((known, content, parts, _), message) in enumerate(zip(self._seen, rows, strict=False)):
+        for index, ((before, content, parts, _), message) in enumerate(zip(self._synced, rows, strict=False)):
             # List comparison checks identity before equality, so unchanged parts are not compared deeply.
-            if known is not message or content is not message.get("content") or content != parts:
+            if before is not message or content is not message.get("content") or content != parts:
                 return index
-        return min(len(self._seen), len(rows))
+        return min(len(self._synced), len(rows))
 
-    def _follow(self, read: NewMessage, position: int) -> int:
-        role, blocks = read.role, read.blocks
+    def _follow(self, message: NewMessage, position: int) -> int:
+        role, blocks = message.role, message.blocks
         if role == "user":
             blocks = tuple(block for block in blocks if not self._is_ours(block))
         new = 0
@@ -173,10 +173,9 @@ class MessageListSync:
         if new < len(blocks):
             self._append(role, blocks[new:])
         position += len(blocks)
-        content = read.message.get("content")
-        self._seen.append(
-            SyncedMessage(read.message, content, content.copy() if isinstance(content, list) else content, position)
-        )
+        content = message.message.get("content")
+        parts = content.copy() if isinstance(content, list) else content
+        self._synced.append(SyncedMessage(message.message, content, parts, position))
         return position
 
     def _same(self, logged: LoggedBlock, block: Block) -> bool:
@@ -188,7 +187,8 @@ class MessageListSync:
         match block:
             case ToolResult():
                 own = self._own_result(block.tool_use_id)
-                if own is not None and not self._reads_as(block, own):
+                kept = results.kept_as(self._c, block) if own is not None else block
+                if own is not None and own.text not in (block.text, kept.text if isinstance(kept, ToolResult) else ""):
                     tool = self._c.log.view.flat.tool_name(block.tool_use_id) or "its own tool"
                     self._c.notify_once(EDITED.format(tool=tool, call=block.tool_use_id))
                 return own is not None or block.text == MISSING_RESULT
@@ -196,10 +196,6 @@ class MessageListSync:
                 return self._is_own_reminder(block.digest)
             case _:
                 return False
-
-    def _reads_as(self, block: ToolResult, own: ToolResult) -> bool:
-        kept = results.kept_as(self._c, block)
-        return own.text in (block.text, kept.text if isinstance(kept, ToolResult) else "")
 
     def _own_result(self, call_id: str) -> ToolResult | None:
         """Return the result that one of Lamina's own tools gave to this call, unless the id is another call's by now."""
@@ -215,11 +211,11 @@ class MessageListSync:
 
     def _is_own_reminder(self, digest: bytes) -> bool:
         if digest not in self._reminders:
-            shown = (block.digest for item, block in self._c.log.view.blocks() if item.kind.startswith("attachment:"))
+            in_view = (block.digest for item, block in self._c.log.view.blocks() if item.kind.startswith("attachment:"))
             # A compaction may have removed it from the view.
             logged = (record for record in self._c.store.read() if isinstance(record, Attachment))
             recorded = (block.digest for record in logged if not _is_listed(record) for block in record.blocks)
-            self._reminders[digest] = digest in shown or digest in recorded
+            self._reminders[digest] = digest in in_view or digest in recorded
         return self._reminders[digest]
 
     def _answer_again(self) -> None:
@@ -229,7 +225,12 @@ class MessageListSync:
             turn.add_results(self._c, [HandedIn(block, ours=True) for block in answered], unlisted=True)
 
     def _append(self, role: str, blocks: Sequence[Block]) -> None:
-        self._tell_unsendable(blocks)
+        # No request can hold calls that are repeated, or results that are repeated or have no call.
+        fate = self._c.log.view.flat.fate_of_call
+        calls = [block.id for block in blocks if isinstance(block, ToolUse) and fate(block.id) is not None]
+        answered = (block.tool_use_id for block in blocks if isinstance(block, ToolResult))
+        if unsendable := [*calls, *(call for call in answered if fate(call) in (None, "answered"))]:
+            self._c.notify_once(UNSENDABLE.format(calls=", ".join(unsendable)))
         if role == "assistant":
             # The API merges adjacent messages of one role, so blocks right after an answer belong to it.
             last = self._logged[-1] if self._logged else None
@@ -257,7 +258,11 @@ class MessageListSync:
             "The message list no longer matches the recorded conversation, which now branches: "
             f"{counted(len(logged) - position, 'recorded block')} {plural(len(logged) - position, 'is', 'are')} not part of it."
         )
-        revision.rewind(self._c, logged[start - 1].record if start else self._before_first())
+        target: str | None = logged[start - 1].record if start else None
+        if not start:  # the context before the caller's first message stays: instruction files, the date
+            records = (record for record in self._c.store.read() if isinstance(record, Message))
+            target = next((record.parent for record in records if record.uuid == logged[0].record), None)
+        revision.rewind(self._c, target)
         role = logged[position].role
         del logged[start:]
         if again:
@@ -265,28 +270,14 @@ class MessageListSync:
         else:
             self._answer_again()
 
-    def _tell_unsendable(self, blocks: Sequence[Block]) -> None:
-        """Notify the user of calls that are repeated, and of results that are repeated or have no call. No request can hold them."""
-        fate = self._c.log.view.flat.fate_of_call
-        calls = [block.id for block in blocks if isinstance(block, ToolUse) and fate(block.id) is not None]
-        wanted = (block.tool_use_id for block in blocks if isinstance(block, ToolResult))
-        if left_out := [*calls, *(call for call in wanted if fate(call) in (None, "answered"))]:
-            self._c.notify_once(UNSENDABLE.format(calls=", ".join(left_out)))
-
-    def _before_first(self) -> str | None:
-        """Return the context before the caller's first message, which a new beginning keeps: instruction files, the date."""
-        first = self._logged[0].record
-        records = (record for record in self._c.store.read() if isinstance(record, Message) and record.uuid == first)
-        return next((record.parent for record in records), None)
-
     def _blocks_of(self, logged: Sequence[LoggedBlock]) -> list[Block]:
         """Return the original blocks. They must be the first ones of their unit."""
         if not logged:
             return []
-        wanted = {one.record for one in logged}
-        shown = [block for item in self._c.log.view.items if item.uuid in wanted for block in item.blocks][: len(logged)]
-        if [block.digest for block in shown] == [one.digest for one in logged]:
-            return shown
+        wanted = {block.record for block in logged}
+        blocks = [block for item in self._c.log.view.items if item.uuid in wanted for block in item.blocks][: len(logged)]
+        if [block.digest for block in blocks] == [block.digest for block in logged]:
+            return blocks
         # The view has changed or dropped some of them; the log has the originals.
         records = {
             record.uuid: record

@@ -19,10 +19,10 @@ from typing import NamedTuple
 from ..core.blocks import Wire
 from ..core.prompt_files import prompt_text
 from ..core.shown_results import find_shown, unescape, unescape_lines
-from ..disk.paths.user_paths import missing, resolve
 from ..disk.user_files import read_whole, replace
 from ..language.wording import counted
 from .file_kinds import HEAD_BYTES, TextForm, TextKind, decode, detect_kind, encode, split_lines, with_line_ends
+from .paths import missing, resolve
 from .read_state import MAX_DIGESTED, ReadRange, digest
 from .tool import Builtin, Context, FileChange, ToolOutput, failure, offer_to_keeper
 

@@ -19,7 +19,7 @@ from ..core.blocks import Wire
 from ..core.globs import compile_path, expand_braces, match_path, split_path
 from ..core.prompt_files import prompt_text
 from ..disk.paths.memory_paths import is_internal
-from ..disk.paths.user_paths import missing, resolve, shown
+from .paths import missing, resolve, shown
 from .search import SKIPPED, walk
 from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure, fit_lines
 

@@ -29,8 +29,8 @@ from ..core.globs import compile_name
 from ..core.prompt_files import prompt_text
 from ..disk.child import ChildEnd, ChildProgram, child_environ, run_child
 from ..disk.paths.memory_paths import is_internal
-from ..disk.paths.user_paths import missing, resolve, shown
 from ..language.wording import shorten
+from .paths import missing, resolve, shown
 from .search import SKIPPED, SearchSpec
 from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure, fit_lines
 

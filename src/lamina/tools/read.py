@@ -24,10 +24,10 @@ from ..core.blocks import DIGEST_BYTES, Wire
 from ..core.prompt_files import prompt_text
 from ..disk.faults import AbsentIsFine, reporting
 from ..disk.files import read_head
-from ..disk.paths.user_paths import missing, resolve
 from ..disk.regular_file import open_regular
 from ..language.wording import counted
 from .file_kinds import HEAD_BYTES, BinaryKind, ImageKind, TextKind, detect_kind
+from .paths import missing, resolve
 from .read_state import MAX_DIGESTED, ReadRange, digest
 from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure
 

@@ -268,7 +268,7 @@ def _policies(words: Words, chosen: list[str], without: list[str]) -> Html:
             tag("p", {"class": "soft small"}, words("Your settings and the recording are always compared.")),
             tag("h3", None, words("Also with a layer off")),
             [check("without", name, words(labels.LAYERS[name]), name in without) for name in LAYERS],
-            tag("div", {"class": "btns"}, tag("button", {"class": "btn main"}, words("Replay##start"))),
+            tag("div", {"class": "btns"}, tag("button", {"class": "btn main"}, words(Text("Replay##start")))),
         ),
     )
 

@@ -149,7 +149,7 @@ def _undo(chat: Chat, rest: str) -> None:
     if decision:
         undone = session.undo(decision)
         text = "Undid {kind} {id}. The model now sees about {tokens} tokens."
-        chat.screen.say(text, kind=undone.kind, id=undone.id[:8], tokens=f"{session.tokens:,}")
+        chat.screen.say(text, kind=undone.kind, id=undone.id[:8], tokens=f"{session.window_state.tokens:,}")
         return
     try:
         turn = session.undo_turn()

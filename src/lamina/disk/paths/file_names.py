@@ -65,26 +65,21 @@ _SHORT_NAME = re.compile(r"~[0-9]")
 def bad_text(text: str) -> str | None:
     """Return the problem with the characters of a path, or None."""
     for character in text:
-        if problem := _bad_character(character):
-            return problem
+        if character.isascii() and character.isprintable():
+            if character in _FORBIDDEN:
+                return f"contains {_FORBIDDEN[character]}"
+            continue
+        if character in _LIKE_A_SLASH:
+            return "contains a character that looks like a slash"
+        if (category := unicodedata.category(character)) in _BAD_CATEGORIES:
+            return "contains a control, format or private character"
+        if category == "Zs":
+            return "contains unusual white space"
     if not text.isascii() and (re.search(_NONCHARACTER, text) or re.search(_INVISIBLE, text)):
         return "contains an invisible character"
     plain = text.translate(_PLAIN_AM)
     if unicodedata.normalize("NFKC", plain) != plain:
         return "contains characters that have a simpler form (Unicode NFKC)"
-    return None
-
-
-def _bad_character(character: str) -> str | None:
-    if character.isascii() and character.isprintable():
-        return f"contains {_FORBIDDEN[character]}" if character in _FORBIDDEN else None
-    if character in _LIKE_A_SLASH:
-        return "contains a character that looks like a slash"
-    category = unicodedata.category(character)
-    if category in _BAD_CATEGORIES:
-        return "contains a control, format or private character"
-    if category == "Zs":
-        return "contains unusual white space"
     return None
 
 

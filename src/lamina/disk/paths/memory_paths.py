@@ -50,8 +50,8 @@ _CHILD_REMEDY = "use a plain path inside the memory directory, such as topic.md"
 def is_internal(path: Path, *, below: Path) -> bool:
     """Tell whether a file is part of Lamina's bookkeeping in a memory directory. Only components behind `below` count."""
     parts = path.relative_to(below).parts if path.is_relative_to(below) else ()
-    found = (index for index, part in enumerate(parts) if part.startswith(".") and fold(part) in INTERNAL)
-    return any((below.joinpath(*parts[:index]) / GUARD).exists() for index in found)
+    places = (index for index, part in enumerate(parts) if part.startswith(".") and fold(part) in INTERNAL)
+    return any((below.joinpath(*parts[:index]) / GUARD).exists() for index in places)
 
 
 def check_root(text: object, *, home: str | os.PathLike[str]) -> Path:
@@ -154,10 +154,10 @@ def _below(root: str, text: str) -> str:
     if not text.startswith("/") and not _DRIVE.match(text):
         return text
     base = root.replace(os.sep, "/").rstrip("/").split("/")
-    given = (text.replace(os.sep, "/") if os.sep != "/" else text).split("/")
-    if given[: len(base)] != base:
+    components = (text.replace(os.sep, "/") if os.sep != "/" else text).split("/")
+    if components[: len(base)] != base:
         raise _refused(text, "is outside the memory directory")
-    return "/".join(given[len(base) :])
+    return "/".join(components[len(base) :])
 
 
 def _bad_child(parts: list[str]) -> str | None:
@@ -176,11 +176,11 @@ def _bad_child(parts: list[str]) -> str | None:
 
 
 def _refuse_links(root: Path, parts: list[str], text: object) -> None:
-    here = root
+    place = root
     for number, part in enumerate(parts, 1):
-        here = here / part
+        place = place / part
         try:
-            mode = os.lstat(here).st_mode
+            mode = os.lstat(place).st_mode
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -34,6 +34,7 @@ from ..faults import reporting
 from ..files import remove
 from ..locks.lock_file import LifeLock
 from ..regular_file import stamp, stamp_of
+from . import resume
 from .jsonl import MAX_LINE, Health, objects_in, parse_line, raw_lines, raw_lines_back, read_lines
 from .resume import find_offset, find_resume_point, records_in
 
@@ -112,7 +113,7 @@ class SourceTranscript:
 
     def read(self, start: int, health: Health) -> Iterator[Record]:
         for offset, line in self.lines(start, health):
-            yield from (read_record(found.value) for found in parse_line(offset, line, health))
+            yield from (read_record(row.value) for row in parse_line(offset, line, health))
 
     def lines(self, start: int, health: Health) -> Iterator[tuple[int, bytes]]:
         if (now := stamp_of(self.path)) is None or not now.continues(self._stamp):
@@ -354,11 +355,11 @@ class ForkedTranscript(FileTranscript):
 
 def _drop_aborted_copies(project: Path) -> None:
     """Remove copies whose process was killed. A copy that is being made is locked."""
-    for left in project.glob(f"*/{FORK_NAME}"):
+    for copy in project.glob(f"*/{FORK_NAME}"):
         with suppress(DiskError):
-            if (lock := LifeLock.acquire(left.with_name("writer.lock"))) is not None:
+            if (lock := LifeLock.acquire(copy.with_name("writer.lock"))) is not None:
                 with lock:
-                    remove(left)
+                    remove(copy)
 
 
 def _encoded(records: Sequence[Record], envelope: Envelope, parents: Mapping[str, str] = EMPTY) -> list[bytes]:
@@ -387,14 +388,6 @@ def _inode_of(path: Path) -> int | None:
 def lock_path(path: Path) -> Path:
     """Return the path of the lock, in the session's own directory, so that the project directory has only transcripts."""
     return path.with_suffix("") / "writer.lock"
-
-
-class RecordSource(Protocol):
-    """A source of records that can be read from both ends: a store, or a file that another process may be writing."""
-
-    def lines_back(self) -> Iterator[tuple[int, bytes]]: ...
-
-    def read(self, start: int = 0) -> Iterator[Record]: ...
 
 
 class TranscriptReader:
@@ -432,24 +425,20 @@ def load_live(store: TranscriptStore) -> LiveTranscript:
 
 def load_whole(store: TranscriptStore) -> Log:
     """Load all records, for a change to a part that was compacted. Raises UsageError if they would not fit into memory."""
-    from . import oversized  # only an old session needs it
-
-    if store.size > oversized.MAX_WHOLE:
+    if store.size > resume.MAX_WHOLE:
         size = f"{store.size / 1e6:,.0f} MB"
         raise UsageError(f"The earlier part of this session cannot be loaded: {store.path} is too large ({size}).")
     return Log.load(store.read)
 
 
 def load_bounded(store: TranscriptStore) -> LiveTranscript | None:
-    """Load the live part of a transcript, or return None if it is too large to load (see oversized.py)."""
-    from . import oversized
-
+    """Load the live part of a transcript, or return None if it is too large to load (see resume.py)."""
     start, checkpoint = store.resume_point()
-    if store.size - start > oversized.MAX_LIVE:
+    if store.size - start > resume.MAX_LIVE:
         return None
     if (live := _load_from(store, start, checkpoint)) is not None:
         return live
-    return LiveTranscript(Log.load(store.read), 0, {}) if store.size <= oversized.MAX_LIVE else None
+    return LiveTranscript(Log.load(store.read), 0, {}) if store.size <= resume.MAX_LIVE else None
 
 
 def _load_from(store: TranscriptStore, start: int, checkpoint: Checkpoint | None) -> LiveTranscript | None:
@@ -498,6 +487,6 @@ def read_origin(path: Path) -> TranscriptOrigin:
 
 
 def refuse_newer(path: Path) -> None:
-    found = read_origin(path).newer
-    if found is not None:
-        raise NewerVersion(str(path), found, FORMAT)
+    version = read_origin(path).newer
+    if version is not None:
+        raise NewerVersion(str(path), version, FORMAT)

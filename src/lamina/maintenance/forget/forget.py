@@ -21,12 +21,13 @@ import msgspec
 
 from ...core.errors import DiskError
 from ...disk.database import is_database
+from ...disk.dirfd import refuse_protected
 from ...disk.files import remove, update
 from ...disk.locks.dream_lock import DreamLock
 from ...disk.locks.lock_file import LifeLock
 from ...disk.regular_file import open_regular, stamp_of
 from ...disk.transcripts.store import lock_path
-from ...disk.trees.rewrite import raw_lines, refuse_read_only, remove_tree, rewrite
+from ...disk.trees.rewrite import raw_lines, remove_tree, rewrite
 from ...disk.trees.rootdir import RootDir
 from ...history.memories import SourceMemory
 from ...history.places import NAMES, UNREAD
@@ -152,7 +153,8 @@ class _Removal:
             if self.do and change.new is not None:
                 rewrite(change.path, [change.new], before=change.before, shared=shared)
             elif self.do:
-                refuse_read_only(change.path)
+                if os.path.lexists(change.path):
+                    refuse_protected(os.lstat(change.path), change.path)
                 remove(change.path)
             action: Literal["removed", "rewritten"] = "removed" if change.new is None else "rewritten"
             self._note(change.path, change.kind, action, change.places - change.trash)

@@ -1,7 +1,7 @@
 """Permission requests: a call's paths, command plan and host, read from its arguments exactly as the tool will read them.
 
 Invariant: unreadable arguments raise `UnclearCall` and are never guessed. A path is the one the tool opens
-(`disk.user_paths.resolve`), kept both as spelled and with links resolved.
+(`tools.paths.resolve`), kept both as spelled and with links resolved.
 
 This module also defines the input and output of the decision: modes, context and verdicts.
 """
@@ -19,7 +19,7 @@ import msgspec
 
 from ...core.blocks import ToolUse
 from ...core.errors import PathRefused
-from ...disk.paths.user_paths import resolve
+from ..paths import resolve
 from .readonly.plan import ReadOnlyPlan, plan_readonly
 from .readonly.tokenizer import CommandRefusal
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.core.inputs import result_output
+from lamina.layers.l1_results.source import result_output
 
 
 def viewed(output: object) -> memoryview:

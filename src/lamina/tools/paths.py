@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 from difflib import get_close_matches
-from itertools import islice
 from pathlib import Path
 
-from ...core.errors import PathRefused
-from .file_names import printable_path
+from ..core.errors import PathRefused
+from ..disk.paths.file_names import printable_path
+from ..disk.regular_file import list_entries
 
 # No system accepts longer paths (PATH_MAX on Linux).
 MAX_PATH = 4_096
@@ -61,11 +61,7 @@ def missing(path: Path, cwd: Path) -> str:
 
 
 def _similar(path: Path, cwd: Path) -> list[str]:
-    try:
-        with os.scandir(path.parent) as entries:
-            names = [entry.name for entry in islice(entries, _MOST_NAMES)]
-    except OSError:
-        names = []
+    names = [entry.name for entry in list_entries(path.parent, _MOST_NAMES)]
     folded = {name.casefold(): name for name in names}
     close = [folded[name] for name in get_close_matches(path.name.casefold(), folded, n=_MOST_HINTS, cutoff=0.7)]
     stem = [name for name in names if Path(name).stem == path.stem and name not in close]

@@ -22,10 +22,10 @@ from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
-from ..child import BoundedOutput, ChildProgram, run_child, start_detached
-from ..locks.dream_lock_owner import process_lives, start_ticks
-from .mailbox import MailboxAddress
-from .team_files import MemberState, open_output, see_member, write_member
+from ..disk.child import BoundedOutput, ChildProgram, run_child, start_detached
+from ..disk.home.mailbox import MailboxAddress
+from ..disk.home.team_files import MemberState, open_output, see_member, write_member
+from ..disk.locks.dream_lock_owner import process_lives, start_ticks
 
 # A member that is asked to end stops its turn and closes its session, which takes a second or two, on a busy machine ten.
 STOP_SECONDS = 20.0

@@ -13,8 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.session.foreign import SESSION, TEXTS, foreign_transcript
 
-from lamina.disk.transcripts.search import project_directories
-from lamina.disk.transcripts.session_list import HEAD_BYTES, TAIL_BYTES, TITLE_CHARS, list_sessions, read_session_info
+from lamina.disk.regular_file import subdirectories
+from lamina.disk.transcripts.search import (
+    HEAD_BYTES,
+    TAIL_BYTES,
+    TITLE_CHARS,
+    list_sessions,
+    read_session_info,
+)
 
 
 def transcript(directory: Path, *rows: Any, name: str = "s") -> Path:
@@ -166,8 +172,8 @@ def test_projects_are_directories_and_no_links(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to("a")
-    assert [path.name for path in project_directories(tmp_path)] == ["a", "b"]
-    assert project_directories(tmp_path / "none") == []
+    assert [path.name for path in subdirectories(tmp_path)] == ["a", "b"]
+    assert subdirectories(tmp_path / "none") == []
 
 
 def test_the_foreign_fixture_says_what_it_claims(tmp_path: Path) -> None:
