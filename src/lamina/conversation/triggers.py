@@ -32,8 +32,8 @@ def compaction(c: Conversation) -> bool:
 
 def most_unseen(c: Conversation) -> int:
     """Return the maximum tokens of new tool results: with a summary before them, they must fit below the threshold."""
-    found = compaction_room(c)
-    return max(1, (found.at - found.base) // 2)
+    room = compaction_room(c)
+    return max(1, (room.at - room.base) // 2)
 
 
 def collapse(c: Conversation) -> bool:

@@ -89,8 +89,8 @@ def observe(calibration: Calibration, added: Features, reported: int) -> Calibra
     factors = [
         min(MOST, max(LEAST, factor + pull / total * residual)) for factor, pull in zip(calibration.factors, pulls, strict=True)
     ]
-    left = [doubt - pull * pull / total for doubt, pull in zip(doubts, pulls, strict=True)]
-    return Calibration(_classes(factors), _classes(left), calibration.seen + 1)
+    new_doubts = [doubt - pull * pull / total for doubt, pull in zip(doubts, pulls, strict=True)]
+    return Calibration(_classes(factors), _classes(new_doubts), calibration.seen + 1)
 
 
 def _spread(features: Features) -> Classes:
