@@ -10,6 +10,7 @@ seven languages that extraction serves.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -92,6 +93,13 @@ _CHOICE = any_of(r"\b(?:either|or|oder|ou|o|u)\b", "还是|或者|それとも|�
 _IF = any_of(r"\b(?:if|unless|when|wenn|falls|si|cuando|quand)\b", "如果|要是|只要|もし|たら|なら|만약|(?:으|하|되|라)면")
 # The stems of words that put one thing before another.
 _ORDER = any_of("befor|aft|than|over|vor|nach|avant|apr|ant|despu")
+_PASSIVE = any_of(
+    r"\b(?:is|are|was|were|be|been)\b.{1,40}\bby\b",
+    r"\bw(?:ird|erden|urden?)\b.{1,60}\bvon\b",
+    r"\b(?:est|sont)\b.{1,40}\bpar\b",
+    r"\b(?:es|son)\b.{1,40}\bpor\b",
+    "被|によって|에 의해",
+)
 # What an approval adds to what it approves of.
 _APPROVED = re.compile(
     r"\b(?:confirm\w*|approv\w*|accept\w*|bestätigt|gutgeheißen|approuvé|aprobado)\b|认可|确认|承認", re.IGNORECASE
@@ -192,16 +200,34 @@ def _drops_condition(claim: str, answer: str) -> bool:
 
 def _turned_around(claim: str, said: str, *, loosely: bool = False) -> bool:
     """Whether two words with content changed places around a third one: "tabs, not spaces", "Bob reviews Alice's changes". A part that
-    moves to another place of the sentence turns nothing around. Loosely, only around a word without content, or "before"."""
-    ours, theirs = ([stem(normal(word)) for word in words(text)] for text in (claim, said))
-    places = [(word, theirs.index(word)) for word in ours if ours.count(word) == 1 and theirs.count(word) == 1]
-    carries = [next(content_words(word), None) is not None for word, _ in places]
-    return any(
-        any(carries[left] and places[left][1] > place for left in range(middle))
-        and any(carries[right] and places[right][1] < place for right in range(middle + 1, len(places)))
-        for middle, (word, place) in enumerate(places)
-        if not (loosely and content(word)) or _ORDER.fullmatch(word)
-    )
+    moves to another place of the sentence turns nothing around. "Alice is reviewed by Bob" turns "Bob reviews Alice" around for itself.
+    Loosely, only around a word without content, or "before"."""
+    ours, theirs = _word_places(claim), _word_places(said)
+    shared = [(word, theirs[word]) for word in ours if word in theirs]
+    if len(shared) > 2 * MOST_WORDS:
+        return True  # no sentence is that long
+    carries = [next(content_words(word), None) is not None for word, _ in shared]
+    around = {
+        _is_relation(word)
+        for middle, (word, (place, part)) in enumerate(shared)
+        for before, (_, (left, left_part)) in enumerate(shared[:middle])
+        for after, (_, (right, right_part)) in enumerate(shared[middle + 1 :], middle + 1)
+        if left > place > right and carries[before] and carries[after] and (_is_relation(word) or left_part == part == right_part)
+    }
+    if loosely:
+        return True in around
+    return True in around or (False in around) != ((_PASSIVE.search(claim) is None) != (_PASSIVE.search(said) is None))
+
+
+def _is_relation(stemmed: str) -> bool:
+    return not content(stemmed) or _ORDER.fullmatch(stemmed) is not None
+
+
+def _word_places(text: str) -> dict[str, tuple[int, int]]:
+    """Return the stems that occur once, in order, each with its place and the part between commas in which it stands."""
+    stems = [(stem(normal(word)), part) for part, piece in enumerate(_PART.split(text)) for word in words(piece)]
+    counts = Counter(word for word, _ in stems)
+    return {word: (place, part) for place, (word, part) in enumerate(stems) if counts[word] == 1}
 
 
 def _sentences(message: str) -> Iterator[str]:

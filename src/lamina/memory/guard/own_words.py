@@ -18,6 +18,8 @@ PARAGRAPH_CHARS = 400
 QUOTED_WORDS, QUOTED_CHARS = 5, 12
 # Headers of a mail are close together: two of them within this many lines make a mail.
 HEADER_LINES = 4
+# A mail without headers is closed within this many lines.
+MAIL_LINES = 60
 # A longer line is no name.
 NAME_CHARS = 30
 
@@ -171,7 +173,10 @@ def _end_of_block(lines: list[str], at: int) -> int | None:
         return next((each + 1 for each in rest if closing in lines[each]), len(lines))
     if _BLOCK.match(line) and below[:1].isspace():
         return next((each for each in rest if not _IN_BLOCK.match(lines[each])), len(lines))
-    if _GREETING.match(line) and (end := next(filter(None, (_end_of_mail(lines, each) for each in rest)), None)) is not None:
+    if (
+        _GREETING.match(line)
+        and (end := next(filter(None, (_end_of_mail(lines, each) for each in rest[:MAIL_LINES])), None)) is not None
+    ):
         return end
     if _PASTE.match(line) or (_KEY.match(line) and _INNER_KEY.match(below)):
         return next((each for each in rest if not lines[each].strip()), len(lines))
