@@ -51,9 +51,9 @@ def _any(*texts: str) -> str:
 
 
 # Paragraphs of a memory by their label, in any language.
-WHY = re.compile(rf"^(?:{_any(*(each.why for each in LABELS.values()))})\s*(?P<why>.+)$", re.MULTILINE)
-HOW = re.compile(rf"^(?:{_any(*(each.how for each in LABELS.values()))})", re.MULTILINE)
-ON = re.compile(rf"^(?:{_any(*(each.on for each in LABELS.values()))})", re.MULTILINE)
+WHY = re.compile(rf"^(?:{_any(*(labels.why for labels in LABELS.values()))})\s*(?P<why>.+)$", re.MULTILINE)
+HOW = re.compile(rf"^(?:{_any(*(labels.how for labels in LABELS.values()))})", re.MULTILINE)
+ON = re.compile(rf"^(?:{_any(*(labels.on for labels in LABELS.values()))})", re.MULTILINE)
 
 
 def language_of(text: str) -> Language:
@@ -91,8 +91,8 @@ def without_common_words(text: str) -> str:
     """
     if (language := language_of(text)) not in ("de", "fr", "es"):
         return text
-    rest = _PATTERNS[language].sub(lambda found: found[0] if _PATTERNS["negative"].fullmatch(found[0]) else " ", text)
-    return rest if re.search(r"\w", rest) else text
+    remainder = _PATTERNS[language].sub(lambda word: word[0] if _PATTERNS["negative"].fullmatch(word[0]) else " ", text)
+    return remainder if re.search(r"\w", remainder) else text
 
 
 def labels_for(text: str) -> Labels:
