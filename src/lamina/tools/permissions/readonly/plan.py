@@ -54,7 +54,7 @@ class LongOption(NamedTuple):
     optional: bool = False
 
 
-class ReadOnlyCommand(msgspec.Struct, frozen=True):
+class ReadOnlyCommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     takes: Takes
     flags: str = ""  # letters without a value
     values: Mapping[str, str] = MappingProxyType({})  # letters with a value
