@@ -19,7 +19,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
@@ -92,6 +91,8 @@ class ReadOnlyLists(NamedTuple):
 @cache
 def read_only_lists() -> ReadOnlyLists:
     """Return the lists in commands.toml, for this system."""
+    import tomllib  # most sessions run no command
+
     data = tomllib.loads(Path(__file__).with_name("commands.toml").read_text("utf-8"))
     forms: dict[str, str] = {}
 
