@@ -110,10 +110,10 @@ def _begin(c: Conversation, life: CacheLife) -> None:
     upto = life.answered = str(checkpoint.get("upto") or "") if isinstance(checkpoint, dict) else ""
     with suppress(msgspec.ValidationError):
         life.seen = msgspec.convert(checkpoint.get("seen") if isinstance(checkpoint, dict) else {}, PauseEvidence)
-    for exchanged in _exchanged(c.log.view.items):
+    for answer in _exchanged(c.log.view.items):
         before = life.seen
-        _take(c, life, exchanged, broken=False)
-        if exchanged.answered <= upto:
+        _take(c, life, answer, broken=False)
+        if answer.answered <= upto:
             life.seen = before
     fork = c.log.events.get(FORK_EVENT)
     if fork is not None and life.until is not None and isinstance(answered := fork.data.get("answered_at"), str):
@@ -131,29 +131,23 @@ def _exchanged(items: list[Item]) -> Iterator[Exchanged]:
             yield Exchanged(request_time, item.time, item.usage)
 
 
-def _take(c: Conversation, life: CacheLife, exchanged: Exchanged, *, broken: bool) -> None:
-    life.seen = _seen(life, exchanged, broken=broken)
-    life.ttl = written_ttl(exchanged.usage, c.prompt.ttl or SHORT)
-    life.readable = readable_after(exchanged.usage) if exchanged.usage is not None else 0
-    life.answered = exchanged.answered
-    life.shown = life.shown or (exchanged.usage is not None and exchanged.usage.cache_read > 0)
-    cached = _has_cache(c, life, exchanged.usage)
+def _take(c: Conversation, life: CacheLife, answer: Exchanged, *, broken: bool) -> None:
+    life.seen = _seen(life, answer, broken=broken)
+    life.ttl = written_ttl(answer.usage, c.prompt.ttl or SHORT)
+    life.readable = readable_after(answer.usage) if answer.usage is not None else 0
+    life.answered = answer.answered
+    life.shown = life.shown or (answer.usage is not None and answer.usage.cache_read > 0)
+    cached = _has_cache(c, life, answer.usage)
     if broken or not cached:
         life.until = None
     if cached:
-        _renew(c, life, exchanged.answered, life.ttl)
+        _renew(c, life, answer.answered, life.ttl)
 
 
-def _seen(life: CacheLife, exchanged: Exchanged, *, broken: bool) -> PauseEvidence:
-    evidence, paused = life.seen, is_long_pause(seconds_between(life.answered, exchanged.asked))
+def _seen(life: CacheLife, answer: Exchanged, *, broken: bool) -> PauseEvidence:
+    evidence, paused = life.seen, is_long_pause(seconds_between(life.answered, answer.asked))
     # Half of it: other entries, of the tools and the system prompt, may have survived.
-    lost = (
-        paused
-        and life.ttl == LONG
-        and not broken
-        and exchanged.usage is not None
-        and exchanged.usage.cache_read * 2 < life.readable
-    )
+    lost = paused and life.ttl == LONG and not broken and answer.usage is not None and answer.usage.cache_read * 2 < life.readable
     return PauseEvidence(evidence.answers + 1, evidence.pauses + paused, evidence.lost + lost)
 
 

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..core.records import Boundary
 from ..core.view import Item, View
 from .state import Conversation
-from .triggers import FIRST_REMINDER
+from .triggers import FIRST_REMINDER, last_compaction
 from .triggers import base as base_now
 from .window.estimate import estimate, unreported_estimate
 from .window.features import EMPTY, Features, measure_all
@@ -95,7 +94,7 @@ class Account:
         answer = (item.key or item.uuid) if item.role == "assistant" and item.from_model else None
         if answer is not None and answer != self._answer:
             # Only a view that begins with the first request shows what that request held.
-            if self.base is None and item.usage is not None and not c.start and _last_boundary(c) is None:
+            if self.base is None and item.usage is not None and not c.start and last_compaction(c) is None:
                 self.base = max(0, item.usage.prompt - estimate(self._seen) + estimate(self._reminder))
             if index >= self._start:
                 usage, calibration = item.usage, c.count.calibration
@@ -131,13 +130,9 @@ def _numbers(raw: object) -> tuple[int | None, int | None]:
     return base, summary
 
 
-def _last_boundary(c: Conversation) -> Boundary | None:
-    return next((decision for decision in reversed(c.log.decisions.values()) if isinstance(decision, Boundary)), None)
-
-
 def _start_of(c: Conversation) -> int:
     """Return the index of the first item that the account counts: after the kept messages and after the last restart."""
-    newest = _last_boundary(c)
+    newest = last_compaction(c)
     paid = set(newest.kept) if newest is not None else set()
     paid |= {str(c.log.events[name].data.get("since")) for name in RESTARTS if name in c.log.events}
     return next((index + 1 for index in range(len(c.log.view.items) - 1, -1, -1) if c.log.view.items[index].uuid in paid), 0)

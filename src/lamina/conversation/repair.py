@@ -95,7 +95,7 @@ def _has_media(block: Wire) -> bool:
 
 def without(messages: Sequence[Wire], refused: Set[bytes]) -> list[Wire]:
     """Return the list without the rejected blocks. Unchanged messages are the same dicts."""
-    messages_left: list[Wire] = []
+    result: list[Wire] = []
     gone: set[str] = set()  # ids of calls that are left out
     for message in messages:
         content = [part for block in message["content"] for part in _kept(block, refused, gone)]
@@ -105,13 +105,13 @@ def without(messages: Sequence[Wire], refused: Set[bytes]) -> list[Wire]:
             content = message["content"]
         if not content:
             continue
-        if messages_left and messages_left[-1]["role"] == message["role"]:
-            messages_left[-1] = {**messages_left[-1], "content": _results_first([*messages_left[-1]["content"], *content])}
+        if result and result[-1]["role"] == message["role"]:
+            result[-1] = {**result[-1], "content": _results_first([*result[-1]["content"], *content])}
         else:
-            messages_left.append(message if content is message["content"] else {**message, "content": _results_first(content)})
-    if messages_left and messages_left[0]["role"] == "assistant":
-        messages_left.insert(0, {"role": "user", "content": [{"type": "text", "text": OPENING}]})
-    return messages_left
+            result.append(message if content is message["content"] else {**message, "content": _results_first(content)})
+    if result and result[0]["role"] == "assistant":
+        result.insert(0, {"role": "user", "content": [{"type": "text", "text": OPENING}]})
+    return result
 
 
 def _kept(block: Wire, refused: Set[bytes], gone: set[str]) -> list[Wire]:

@@ -8,6 +8,7 @@ from ..disk.transcripts.store import load_whole
 from ..language.wording import counted
 from .price import last_item
 from .state import Conversation
+from .triggers import last_compaction
 
 
 def rewind(c: Conversation, target: str | None) -> None:
@@ -19,16 +20,13 @@ def rewind(c: Conversation, target: str | None) -> None:
     if not _in_memory(c, target):
         c.reload(everything=True)
     c.background.abort("extraction")  # reverted messages must not become memories; the next extraction covers the rest
-    stood = [
-        decision
-        for decision in c.log.decisions.values()
-        if isinstance(decision, Boundary) and decision.uuid in c.log.tree.members
-    ]
+    decisions = [decision for decision in c.log.decisions.values() if decision.uuid in c.log.tree.members]
+    compactions = [decision for decision in decisions if isinstance(decision, Boundary)]
     uuid, _, time = c.head()
     c.append([Rewind(uuid, target, time, target)], reason="branch")
     from .repeated_lines import repeat_after_rewind
 
-    repeat_after_rewind(c, [decision for decision in stood if decision.uuid not in c.log.tree.members])
+    repeat_after_rewind(c, [boundary for boundary in compactions if boundary.uuid not in c.log.tree.members])
 
 
 def _in_memory(c: Conversation, target: str | None) -> bool:
@@ -37,8 +35,8 @@ def _in_memory(c: Conversation, target: str | None) -> bool:
         return target is None or target in c.log.tree.nodes
     if target is None or target not in c.log.tree.nodes:
         return False
-    last = next((uuid for uuid, decision in reversed(c.log.decisions.items()) if isinstance(decision, Boundary)), None)
-    return c.log.tree.boundary_above(target) == last
+    last = last_compaction(c)
+    return c.log.tree.boundary_above(target) == (last.uuid if last is not None else None)
 
 
 def undo(c: Conversation, target: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import msgspec
 
+from ..core.records import Boundary
 from ..fork.background import LOCAL
 from .state import Conversation
 from .window.estimate import estimate
@@ -78,6 +79,10 @@ def compaction_room(c: Conversation) -> CompactionRoom:
     least = limits.scaled(policy.tail_min) + limits.scaled(policy.least_room)
     enough = starts - fixed >= min(least, limits.autocompact)
     return CompactionRoom(fixed, starts if enough else max(starts, nearly_full(c)), enough)
+
+
+def last_compaction(c: Conversation) -> Boundary | None:
+    return next((decision for decision in reversed(c.log.decisions.values()) if isinstance(decision, Boundary)), None)
 
 
 def compaction_at(c: Conversation) -> int:

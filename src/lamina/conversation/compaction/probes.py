@@ -82,12 +82,12 @@ class Fidelity(msgspec.Struct, frozen=True):
 
 def drawn(items: Sequence[Item]) -> list[Fact]:
     """Return at most MOST facts, spread evenly over the kinds and over the items."""
-    texts_by_kind: dict[Kind, dict[str, None]] = {"sentence": {}, "path": {}, "number": {}, "error": {}, "name": {}}
+    kinds: dict[Kind, dict[str, None]] = {"sentence": {}, "path": {}, "number": {}, "error": {}, "name": {}}
     for by_user, text in _sampled(items):
         for fact in _facts(text, said=by_user):
             if SHORTEST <= len(fact.text) <= LONGEST:
-                texts_by_kind[fact.kind][fact.text] = None
-    fitting = {kind: list(texts) for kind, texts in texts_by_kind.items()}
+                kinds[fact.kind][fact.text] = None
+    fitting = {kind: list(texts) for kind, texts in kinds.items()}
     return [Fact(kind, text) for kind, most in _shares(fitting).items() for text in _spread(fitting[kind], most)]
 
 
@@ -140,12 +140,12 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def _shares(texts_by_kind: dict[Kind, list[str]]) -> dict[Kind, int]:
+def _shares(texts: dict[Kind, list[str]]) -> dict[Kind, int]:
     """Divide the facts among the kinds. Kinds with few facts come first, and the others share what these leave over."""
     shares: dict[Kind, int] = {}
     room = MOST
-    for number, kind in enumerate(sorted(texts_by_kind, key=lambda kind: (len(texts_by_kind[kind]), kind))):
-        shares[kind] = min(len(texts_by_kind[kind]), room // (len(texts_by_kind) - number))
+    for number, kind in enumerate(sorted(texts, key=lambda kind: (len(texts[kind]), kind))):
+        shares[kind] = min(len(texts[kind]), room // (len(texts) - number))
         room -= shares[kind]
     return shares
 

@@ -94,7 +94,7 @@ def put_back(
     by: str,
     parent: str | None,
     kept: Sequence[Item],
-    room: int | None,
+    room: int,
     fresh: bool = True,
 ) -> Restoration:
     """Return the context to restore after a compaction. Instructions and pins are restored even if the room is too small.
@@ -106,16 +106,15 @@ def put_back(
     gone = [item for item in items if item.uuid not in kept_ids]
     _instructions(c, chain, gone, kept, fresh=fresh)
     cut = _pins(c, chain, gone, kept_ids)
-    room_left = (c.limits.effective if room is None else room) - sum(size_of(c, record.blocks) for record in chain.records)
+    room -= sum(size_of(c, record.blocks) for record in chain.records)
     if most := c.limits.scaled(c.policy.compact.restored_tokens):
-        room_left = min(room_left, most)
+        room = min(room, most)
     texts = _by_kind(c)
     # Skills that the host registers come first, since it knows them best.
-    texts["skill"] += [
-        skill for skill in invoked_skills(gone) if skill.key not in {skill_text.key for skill_text in texts["skill"]}
-    ]
-    _files(c, chain, kept, max(0, room_left - _reserved(c, texts)))
-    _from_host(c, chain, kept, max(0, room_left - sum(size_of(c, record.blocks) for record in chain.restored)), texts)
+    registered = {skill.key for skill in texts["skill"]}
+    texts["skill"] += [skill for skill in invoked_skills(gone) if skill.key not in registered]
+    _files(c, chain, kept, max(0, room - _reserved(c, texts)))
+    _from_host(c, chain, kept, max(0, room - sum(size_of(c, record.blocks) for record in chain.restored)), texts)
     return Restoration(tuple(chain.records), chain.elsewhere, tuple(chain.files), tuple(chain.skipped), cut)
 
 
@@ -213,20 +212,20 @@ def _files(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) -> N
     chain.skipped += [NotRestored(*file) for file in restored.skipped]
 
 
-def _facts(found_file: FoundFile, most: int) -> Wire:
+def _facts(source: FoundFile, most: int) -> Wire:
     """Return the fields without which Claude Code leaves out a restored file. `most` is the number of characters that are shown."""
-    content = (found_file.text or "")[:most]
+    content = (source.text or "")[:most]
     count = len(content.splitlines())
     file = {
-        "filePath": found_file.path,
+        "filePath": source.path,
         "content": content,
         "numLines": count,
-        "startLine": found_file.first,
+        "startLine": source.first,
         "totalLines": count,
     }
     return {
-        "filename": found_file.path,
-        "displayPath": os.path.basename(found_file.path),
+        "filename": source.path,
+        "displayPath": os.path.basename(source.path),
         "content": {"type": "text", "file": file},
     }
 
@@ -237,20 +236,20 @@ def _read_in(kept: Sequence[Item], names: Sequence[str], cwd: Path) -> set[str]:
     return {os.path.realpath(cwd / path) for call in calls if (path := path_in(call.input)) is not None}
 
 
-def _found(read_file: ReadFile) -> FoundFile:
-    if read_file.seen.media_type:
-        return FoundFile(read_file.path, None, why="it is an image")
+def _found(source: ReadFile) -> FoundFile:
+    if source.seen.media_type:
+        return FoundFile(source.path, None, why="it is an image")
     try:
-        with reporting(read_file.path), open_regular(read_file.path) as file:
+        with reporting(source.path), open_regular(source.path) as file:
             data = file.read(MAX_FILE)
     except DiskError as error:
         missing = isinstance(error.__cause__, FileNotFoundError)
-        return FoundFile(read_file.path, None, why="it no longer exists" if missing else str(error))
+        return FoundFile(source.path, None, why="it no longer exists" if missing else str(error))
     if b"\0" in data:
-        return FoundFile(read_file.path, None, why="it is no longer a text file")
-    first = max(1, read_file.seen.offset)
+        return FoundFile(source.path, None, why="it is no longer a text file")
+    first = max(1, source.seen.offset)
     lines = data.decode("utf-8", "replace").splitlines()[first - 1 :]
-    return FoundFile(read_file.path, "\n".join(lines[: read_file.seen.limit] if read_file.seen.limit else lines), first)
+    return FoundFile(source.path, "\n".join(lines[: source.seen.limit] if source.seen.limit else lines), first)
 
 
 def _reserved(c: Conversation, texts: Mapping[str, Sequence[RestoredText]]) -> int:
@@ -259,19 +258,19 @@ def _reserved(c: Conversation, texts: Mapping[str, Sequence[RestoredText]]) -> i
 
 def _from_host(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int, texts: dict[str, list[RestoredText]]) -> None:
     """Restore the host's texts, kind by kind in a fixed order. Texts that are still in view are skipped."""
-    policy, limits, room_left = c.policy.compact, c.limits, room
+    policy, limits = c.policy.compact, c.limits
     still = {block.text for item in kept for block in item.blocks if isinstance(block, Text)}
     while texts:
         kind = next(iter(texts))
         group = texts.pop(kind)
-        most = room_left - _reserved(c, texts)
+        most = room - _reserved(c, texts)
         most = min(most, limits.scaled(policy.skills_tokens)) if kind == "skill" else most
         restored = texts_back(
             group, each=limits.scaled(policy.skill_tokens), total=most, tokens=lambda words: tokens_of(c, words)
         )
         for restorable in restored.back:
             if restorable.text not in still:
-                room_left -= size_of(c, chain.add(restorable.kind, (text(restorable.text),)).blocks)
+                room -= size_of(c, chain.add(restorable.kind, (text(restorable.text),)).blocks)
         chain.skipped += [NotRestored(*restorable) for restorable in restored.skipped]
 
 
@@ -335,7 +334,7 @@ def _given(c: Conversation) -> Iterator[RestoredText]:
         if words:
             yield RestoredText(kind, key, words)
     if c.host.restorable is not None:
-        yield from (RestoredText(*source_text) for source_text in call_host(c, "restorable", c.host.restorable, nothing))
+        yield from (RestoredText(*item) for item in call_host(c, "restorable", c.host.restorable, nothing))
 
 
 def said_by(c: Conversation, name: str, hook: Callable[[], HookOutcome]) -> Iterator[str]:

@@ -27,11 +27,11 @@ from ...conversation.compaction.hooks import CompactHooks
 from ...conversation.compaction.restoration import Restoration, put_back, size_of, tokens_of
 from ...conversation.compaction.user_messages import LEAST_CHARACTERS, escaped, said_in, shortened, words_of
 from ...conversation.state import Conversation
-from ...conversation.triggers import CompactionRoom, compaction_room, nearly_full
+from ...conversation.triggers import CompactionRoom, compaction_room, last_compaction, nearly_full
 from ...core.effects import Flow
 from ...core.errors import NotCompacted, PromptTooLong
 from ...core.receipts import Told
-from ...core.records import Boundary, new_id
+from ...core.records import new_id
 from ...core.usage import Usage
 from ...core.view import Item
 from ...disk.session_files.spills import DIRECTORY
@@ -378,7 +378,7 @@ def _last_said(c: Conversation) -> str:
 
 
 def _turns_since_compaction(c: Conversation) -> int | None:
-    newest = next((decision for decision in reversed(c.log.decisions.values()) if isinstance(decision, Boundary)), None)
+    newest = last_compaction(c)
     if newest is None:
         return None
     return turns_since(c.log.view.items, newest.kept, answers_a_turn=c.limits.scaled(ANSWERS_A_TURN))
