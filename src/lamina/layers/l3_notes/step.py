@@ -110,7 +110,7 @@ def compact(c: Conversation, hooks: CompactHooks) -> Flow[Compacted | None]:
         return None
     began, before = c.clock(), c.count.tokens
     age = c.background.running(NAME)
-    # An update that has been running for so long is probably stuck.
+    # An update that has been running for longer is probably stuck, and nothing waits for it.
     if age is not None and age < c.policy.notes.stale_seconds:
         yield Wait(NAME, c.policy.notes.wait_seconds)
     take_job_results(c)
@@ -361,8 +361,12 @@ def _last_answer_calls_tool(c: Conversation) -> bool:
 def _job(c: Conversation, cursor: Cursor) -> Callable[[Abort], UpdateOutcome]:
     """Return the update as a background job. It copies everything it needs now and never touches the conversation."""
     assert c.directory is not None
+    limits, model = limits_of(c), known(c.prompt.model)
+    max_tokens = max(c.prompt.max_tokens, limits.total + SPARE_SECTIONS * limits.section)
+    if model is not None and model.max_output:
+        max_tokens = min(max_tokens, model.max_output)
     order = NotesOrder(
-        path=notes_path(c.directory), home=c.home, how=_how(c), limits=limits_of(c), cursor=cursor, max_tokens=_max_tokens(c)
+        path=notes_path(c.directory), home=c.home, how=_how(c), limits=limits, cursor=cursor, max_tokens=max_tokens
     )
     handover, size, ask, draft = hand_over(c), _size(c.count.calibration), c.ask_side, Draft()
     tool_runner = None
@@ -389,13 +393,6 @@ def _how(c: Conversation) -> How:
 
 def limits_of(c: Conversation) -> NotesLimits:
     return NotesLimits(c.limits.scaled(c.policy.notes.section_tokens), c.limits.scaled(c.policy.notes.total_tokens))
-
-
-def _max_tokens(c: Conversation) -> int:
-    limits = limits_of(c)
-    wanted = max(c.prompt.max_tokens, limits.total + SPARE_SECTIONS * limits.section)
-    model = known(c.prompt.model)
-    return min(wanted, model.max_output) if model is not None and model.max_output else wanted
 
 
 def _size(calibration: Calibration) -> Size:

@@ -105,7 +105,10 @@ def if_needed(c: Conversation, quick: QuickCompaction) -> Flow[None]:
         return
     if not full and (ledger.stopped or _is_vetoed(c, ledger)):
         return
-    ledger = filled(ledger, _turns_since_compaction(c), c.policy.compact)
+    turns, newest = None, last_compaction(c)
+    if newest is not None:
+        turns = turns_since(c.log.view.items, newest.kept, answers_a_turn=c.limits.scaled(ANSWERS_A_TURN))
+    ledger = filled(ledger, turns, c.policy.compact)
     if ledger.stopped == "thrashing" and count < c.limits.latest:
         return  # only the policy's own, earlier threshold is reached again so soon: wait for that of the window
     if ledger.stopped == "thrashing":
@@ -375,13 +378,6 @@ def _is_vetoed(c: Conversation, ledger: BreakerLedger) -> bool:
 def _last_said(c: Conversation) -> str:
     """Return the id of the last user message in view, or "none", which no record has."""
     return next((item.uuid for item in reversed(c.log.view.items) if is_said(item)), "none")
-
-
-def _turns_since_compaction(c: Conversation) -> int | None:
-    newest = last_compaction(c)
-    if newest is None:
-        return None
-    return turns_since(c.log.view.items, newest.kept, answers_a_turn=c.limits.scaled(ANSWERS_A_TURN))
 
 
 def _write(c: Conversation, ledger: BreakerLedger, why: str = "") -> None:
