@@ -33,6 +33,7 @@ from ...conversation.compaction.restoration import (
     PIN,
     put_back,
     size_of,
+    size_of_items,
     tokens_of,
 )
 from ...conversation.compaction.user_messages import escaped, said_in, select
@@ -190,7 +191,7 @@ def _tail(c: Conversation, covered: str) -> NotesTail | None:
 
 def _summary(c: Conversation, notes: Notes, tail: NotesTail, node: str) -> str:
     assert c.directory is not None
-    fitting = cut(notes, lambda words: tokens_of(c, words), limits_of(c).section, prompt_sections(__file__, "summary")["cut"])
+    fitting = cut(notes, partial(tokens_of, c), limits_of(c).section, prompt_sections(__file__, "summary")["cut"])
     places = {"path": str(notes_path(c.directory)), "transcript": str(c.store.path), "node": node}
     summary = escaped(summary_text(fitting, **places, reach=c.prompt.reach))
     return "\n\n".join([summary, *_sections_from_log(c, tail, summary)])
@@ -202,11 +203,11 @@ def _sections_from_log(c: Conversation, tail: NotesTail, summary: str) -> Iterat
     A summary contains the same parts, so the next compaction finds them again, whichever way it is made."""
     tail_ids = set(tail.kept)
     gone = [item for item in c.log.view.items if item.uuid not in tail_ids]
-    stays = c.count.before_messages + size_of(c, [block for item in _kept(c, tail) for block in item.blocks])
+    stays = c.count.before_messages + size_of_items(c, _kept(c, tail))
     budget = budget_of(c, max(0, ceiling(c) - stays - tokens_of(c, summary)))
     if words := said_in(gone):
-        yield users_section(select(words, budget.users, lambda part: tokens_of(c, part)))
-    if files := listed(used_in(gone, str(c.cwd)), budget.files, lambda part: tokens_of(c, part)):
+        yield users_section(select(words, budget.users, partial(tokens_of, c)))
+    if files := listed(used_in(gone, str(c.cwd)), budget.files, partial(tokens_of, c)):
         yield files
 
 
