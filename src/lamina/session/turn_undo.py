@@ -20,7 +20,7 @@ from ..tools.bash import has_run
 from .start import SessionStart
 
 if TYPE_CHECKING:
-    from ..memory.store.turn_changes import TakenBack, TurnChange
+    from ..memory.store.change_sets import SetChange, UndoneSet
 
 
 class UndoneTurn(msgspec.Struct, frozen=True):
@@ -29,9 +29,10 @@ class UndoneTurn(msgspec.Struct, frozen=True):
     words: str  # the user's message
     answers: int  # number of answers
     calls: tuple[str, ...]  # names of the tools that were called
-    memories: tuple[TurnChange, ...] = ()  # what it changed in memory; this is not undone yet
+    memories: tuple[SetChange, ...] = ()  # what it changed in memory; this is not undone yet
     files: tuple[str, ...] = ()  # other files that Write and Edit changed; they stay changed
     commands: tuple[str, ...] = ()  # shell commands that ran and may have changed files
+    messages: tuple[str, ...] = ()  # the ids of its messages
 
 
 class TurnUndo(SessionStart):
@@ -61,8 +62,9 @@ class TurnUndo(SessionStart):
             answers = {item.key or item.uuid for item in gone if item.role == "assistant"}
             calls = [block.name for item in gone for block in item.blocks if isinstance(block, ToolUse)]
             rewind(self._c, self._c.log.tree.nodes[gone[0].uuid].parent)
-            memories = self._binding.changes_for([item.uuid for item in gone])
-            return UndoneTurn(words, len(answers), tuple(calls), memories, *self._lasting(gone))
+            messages = tuple(item.uuid for item in gone)
+            memories = self._binding.changes_for(messages)
+            return UndoneTurn(words, len(answers), tuple(calls), memories, *self._lasting(gone), messages)
 
     def _lasting(self, gone: Iterable[Item]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the files outside memory that these messages changed, and their commands that may have changed some."""
@@ -80,19 +82,19 @@ class TurnUndo(SessionStart):
         plans = [(command, plan_readonly(command, cwd=self.cwd, roots=(self.cwd,))) for command in ran]
         return tuple(files), tuple(command for command, plan in plans if not isinstance(plan, ReadOnlyPlan))
 
-    def undo_memories(self, turn: UndoneTurn) -> TakenBack:
+    def undo_memories(self, turn: UndoneTurn) -> UndoneSet:
         """Take back what an undone turn changed in memory.
 
         Args:
             turn: The result of `undo_turn`.
 
         Returns:
-            The names of the memories that were taken back, and a sentence for each that was left: one that was changed since
-            stays as it is. A memory that the turn created goes to the trash.
+            What was undone (`back`), and what was left (`left`, in `sentences`): a memory that was changed since stays as it is. A
+            memory that the turn created goes to the trash. Entries in daily logs stay.
         """
         check_type("turn", turn, UndoneTurn, words="the result of undo_turn()")
         with self._open():
-            return self._binding.take_back(turn.memories)
+            return self._binding.undo_changes(turn.messages)
 
 
 def _text(call: ToolUse, name: str) -> str:
