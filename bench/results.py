@@ -42,7 +42,7 @@ def small(home: Path, size: int, runs: int, number: int = 2_000) -> dict[str, fl
     text = (LINE.decode() * (size // len(LINE) + 1))[:size]
     times: dict[str, list[float]] = {"arriving": [], "making the block": []}
     block = tool_result("c0", text)
-    with Session(home=home, instructions=False, memory=False) as session:
+    with Session("offline", home=home, instructions=False, memory=False) as session:
         session.add_user("go")
         session.before_call()
         session.after_call(answer(1))
@@ -72,7 +72,7 @@ def one_large(kind: str, source: Path, home: Path) -> dict[str, float]:
             given = source.open("rb")
         case _:
             pass  # a bare copy of the file
-    with Session(home=home, instructions=False, memory=False) as session:
+    with Session("offline", home=home, instructions=False, memory=False) as session:
         session.add_user("go")
         session.before_call()
         session.after_call(answer(1))

@@ -37,8 +37,6 @@ LOOPS = {
     "session/session.py:_stepwise": "the flow's own end",
     "layers/l4_compact/summary_call.py:summarise": "summary_retries and too_long_tries of the policy",
     "testing/transport.py:_read_chunks": "the client's last chunk, or its connection",
-    "tools/process.py:_follow": "the call's deadline; an abort; the limit of what is kept",
-    "tools/process.py:_wait": "the call's deadline; an abort",
 }
 # Queues that take as much as is put into them, and why that is little.
 QUEUES = {
@@ -50,6 +48,7 @@ QUEUES = {
 }
 # Caches that forget nothing: of functions without arguments, or of few possible ones.
 CACHES = {
+    "language/patterns.py:read_patterns": "the files of the package",
     "web/page.py:static_address": "the names of our own scripts and styles",
     "core/settings/table.py:defaults": "the names of the policies",
     "core/prompt_files.py:prompt_text": "the names of our own prompts",
@@ -68,7 +67,6 @@ APPENDED = {
 WHOLE = {
     "web/page.py:static_address": "scripts and styles of the package, 60 kB together",
     "providers/offline/judge/weights.py:read_weights": "files of the package, 165 kB together",
-    "disk/git.py:run_git": "git's words about a repository of ours, within a deadline",
 }
 
 

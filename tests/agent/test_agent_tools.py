@@ -14,8 +14,8 @@ import pytest
 from tests.clocks import UpWhenReady
 
 from lamina.agent.agent import Agent
+from lamina.disk import child
 from lamina.testing import MessagesServer
-from lamina.tools import process
 
 from .agent_helpers import Pipe, Wire, accepted, results
 
@@ -37,7 +37,7 @@ def test_a_command_that_hangs_is_stopped_at_its_time_with_all_it_started(
 ) -> None:
     """The pipe ends when nobody holds it any more: then the last child is dead."""
     pipe = Pipe(project / "alive", lambda _: None)
-    monkeypatch.setattr(process, "time", UpWhenReady(project / "ready"))
+    monkeypatch.setattr(child, "time", UpWhenReady(project / "ready"))
     command = "exec 9>alive; echo begun; (trap '' TERM; touch ready; sleep 1000) & wait"
     [said] = outcome(opened, messages_server, ("Bash", {"command": command, "timeout": 300}))
     assert said.startswith("!Timed out after 300 ms")

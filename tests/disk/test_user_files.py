@@ -16,8 +16,9 @@ import pytest
 from lamina.core.errors import DiskError, DiskFull, PathRefused
 from lamina.disk import crash_points as crash
 from lamina.disk import user_files
+from lamina.disk.regular_file import FileStamp, stamp
 from lamina.disk.temp_files import is_temp, sweep_temps
-from lamina.disk.user_files import FileVersion, read_whole, replace, version
+from lamina.disk.user_files import read_whole, replace
 
 from .crash.harness import Fail, Kill, Say, Short, every, points
 from .processes import needs_fork, run_child, together
@@ -30,8 +31,8 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.lstat().st_mode)
 
 
-def state(path: Path) -> FileVersion:
-    return version(path.stat())
+def state(path: Path) -> FileStamp:
+    return stamp(path.stat())
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
@@ -95,7 +96,7 @@ def test_a_read_only_file_is_refused_also_for_root(tmp_path: Path) -> None:
 def test_a_file_in_another_state_than_expected_is_not_replaced(tmp_path: Path) -> None:
     path = tmp_path / "f"
     with pytest.raises(DiskError, match="was removed"):
-        replace(path, b"y", expect=FileVersion(0, 0, 0, 0))
+        replace(path, b"y", expect=FileStamp(0, 0, 0))
     path.write_bytes(b"x")
     seen = state(path)
     with pytest.raises(DiskError, match="was created by another program"):
@@ -121,7 +122,7 @@ def test_of_two_threads_that_saw_the_same_state_one_wins(tmp_path: Path) -> None
     for _ in range(20):
         seen = state(path)
 
-        def act(number: int, seen: FileVersion = seen) -> bool:
+        def act(number: int, seen: FileStamp = seen) -> bool:
             try:
                 replace(path, b"%d" % number, expect=seen)
             except DiskError:
@@ -333,9 +334,9 @@ assert not dirfd.HAS_DIR_FD
 base = Path(sys.argv[1])
 replace(base / "a" / "f", b"one", expect=None)
 content = read_whole(base / "a" / "f", 100)
-replace(base / "a" / "f", b"two", expect=content.version)
+replace(base / "a" / "f", b"two", expect=content.stamp)
 os.symlink("f", base / "a" / "link")
-replace(base / "a" / "link", b"three", expect=read_whole(base / "a" / "f", 100).version, roots=[base])
+replace(base / "a" / "link", b"three", expect=read_whole(base / "a" / "f", 100).stamp, roots=[base])
 assert (base / "a" / "f").read_bytes() == b"three"
 with Spool.create(base / "spool", limit=5) as spool:
     assert not spool.write(b"too long")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from lamina.disk.regular_file import stamp
 from lamina.history import catalogue, scan
 from lamina.history.catalogue import Catalogue
 from lamina.history.places import SourceFile
@@ -97,7 +98,7 @@ def test_adding_and_removing_long_texts_pauses_after_few_characters(tmp_path: Pa
     index = Catalogue(None)
     index.pause = pause
     found = os.stat(path)
-    for files in ([SourceFile("claude-code", str(path), found.st_size, found.st_mtime_ns, found.st_ino)], []):
+    for files in ([SourceFile("claude-code", str(path), stamp(found))], []):
         index.follow("session", files)
         assert 0 < most <= 4 * MOST_CHARS
         since, most = 0, 0

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina import Settings
+from lamina.disk.regular_file import stamp
 from lamina.history import sessions as sources
 from lamina.history.catalogue import Catalogue, scan_any
 from lamina.history.money import local_day, money_by_day
@@ -187,7 +188,7 @@ def test_reading_a_large_file_pauses_for_other_work(agents: Agents) -> None:
     found, pauses = os.stat(path), list[int]()
     catalogue = Catalogue(None)
     catalogue.pause = lambda: pauses.append(1)
-    (row,) = catalogue.follow("session", [SourceFile("claude-code", str(path), found.st_size, found.st_mtime_ns, found.st_ino)])
+    (row,) = catalogue.follow("session", [SourceFile("claude-code", str(path), stamp(found))])
     catalogue.close()
     # Before the list of files and the file, and after each of the large lines.
     assert (row.offset, len(pauses)) == (found.st_size, 7)

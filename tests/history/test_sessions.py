@@ -22,6 +22,7 @@ from lamina.core.blocks import Text, ToolResult, ToolUse
 from lamina.core.log import Log
 from lamina.core.records import Message, Spill
 from lamina.disk.paths.project import slug
+from lamina.disk.regular_file import FileStamp, stamp
 from lamina.history import codex
 from lamina.history import sessions as sources
 from lamina.history.catalogue import Catalogue, index_path, scan_any, with_catalogue
@@ -346,7 +347,7 @@ def test_an_index_removed_while_it_is_open_loses_nothing(agents: Agents) -> None
         file.write("\n")
     seen = agents.pi.stat()
     with suppress(sqlite3.Error):  # it may notice, and then the caller opens another one
-        catalogue.follow("session", [SourceFile("pi", str(agents.pi), seen.st_size, seen.st_mtime_ns, seen.st_ino)])
+        catalogue.follow("session", [SourceFile("pi", str(agents.pi), stamp(seen))])
     catalogue.close()
     assert len(sources.sessions(Settings())) == 5
 
@@ -387,12 +388,12 @@ def test_a_file_scanned_in_parts_gives_the_same(tmp_path_factory: pytest.TempPat
         path.write_bytes(whole[:end])
         seen = path.stat()
         # The time is the same in quick succession; the size tells that it grew.
-        files = [SourceFile("codex", str(path), end, seen.st_mtime_ns, seen.st_ino)] if end else []
+        files = [SourceFile("codex", str(path), stamp(seen)._replace(size=end))] if end else []
         for row in catalogue.follow("session", files):
             scan = row.scan
     fresh = Catalogue(None)
     seen = path.stat()
-    [row] = fresh.follow("session", [SourceFile("codex", str(path), seen.st_size, seen.st_mtime_ns, seen.st_ino)])
+    [row] = fresh.follow("session", [SourceFile("codex", str(path), stamp(seen))])
     assert scan == row.scan
     query = "SELECT place, number, speaker, text, head FROM texts ORDER BY place"
     found, expected = (one.database.execute(query).fetchall() for one in (catalogue, fresh))
@@ -441,11 +442,11 @@ def test_links_are_never_followed(agents: Agents, tmp_path: Path) -> None:
 def test_a_file_that_vanishes_or_becomes_a_pipe_is_left_out(agents: Agents) -> None:
     with closing(Catalogue(None)) as catalogue:
         seen = agents.pi.stat()
-        gone = SourceFile("codex", str(agents.codex.with_name("gone.jsonl")), 10, 1, 1)
+        gone = SourceFile("codex", str(agents.codex.with_name("gone.jsonl")), FileStamp(1, 10, 1))
         pipe = agents.pi.with_name("pipe.jsonl")
         os.mkfifo(pipe)
-        files = [gone, SourceFile("pi", str(pipe), 10, 1, 1)]
-        files.append(SourceFile("pi", str(agents.pi), seen.st_size, seen.st_mtime_ns, seen.st_ino))
+        files = [gone, SourceFile("pi", str(pipe), FileStamp(1, 10, 1))]
+        files.append(SourceFile("pi", str(agents.pi), stamp(seen)))
         assert [row.path for row in catalogue.follow("session", files)] == [str(agents.pi)]
     assert len(sources.sessions(Settings())) == 5
 

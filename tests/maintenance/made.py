@@ -42,7 +42,7 @@ def called(name: str, given: dict[str, object]) -> dict[str, object]:
 
 def make_session(home: Path, cwd: Path) -> Path:
     """A session with a tool call, a spilled result, notes and a summary of its own."""
-    with Session(home=home, cwd=cwd) as session:
+    with Session("offline", home=home, cwd=cwd) as session:
         session.add_user(f"Who is {NAME}?\nAnd what is the weather?")
         session.before_call()
         session.after_call(called("Read", {"file_path": "/x/people.txt", "why": "anna\nlee"}))

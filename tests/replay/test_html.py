@@ -5,12 +5,11 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from lamina.core.settings import Settings
 from lamina.replay.figures import ReplayFigures
-from lamina.replay.html import IN_ENGLISH, page, recorded_bill
+from lamina.replay.html import ReportWords, page, recorded_bill
 from lamina.replay.options import ReplayOptions
 from lamina.replay.report import ReplayReport
 from lamina.replay.run import replay
@@ -57,7 +56,7 @@ def test_the_recorded_bill_says_how_it_differs_from_the_transcripts() -> None:
         " − $0.10 for cache breaks that nothing explains (2) = $5.78"
     )
     assert recorded_bill(ReplayReport(figures={"recorded": ReplayFigures(usd=5.78)})) == ""
-    used = msgspec.structs.replace(IN_ENGLISH, billing="subscription")
+    used = ReportWords("en", "subscription")
     assert recorded_bill(ReplayReport(figures={"recorded": figures}), used) == (
         "Recorded use: with estimated calls that wrote a summary and are in no transcript (1); "
         "without cache breaks that nothing explains (2)."

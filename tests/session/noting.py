@@ -108,10 +108,10 @@ def settle(session: Session) -> None:
 def fill(session: Session, until: int, words: str = LONG) -> None:
     """Talk until the count has reached a number of tokens."""
     for number in range(MOST_STEPS):
-        if session.tokens >= until:
+        if session.window_state.tokens >= until:
             return
         talk(session, f"Step {number}. {words}")
-    raise AssertionError(f"still at {session.tokens:,} of {until:,} tokens")
+    raise AssertionError(f"still at {session.window_state.tokens:,} of {until:,} tokens")
 
 
 def notes_file(session: Session) -> Path:

@@ -15,7 +15,7 @@ from lamina.core.message_list import MISSING_RESULT
 from lamina.core.settings import Settings
 from lamina.session.base import conversation_of
 
-from .words import READ, Wire, answer, assistant, call, objects, reasons, refused, result, said, text, unmarked, user
+from .words import COMPACT, READ, Wire, answer, assistant, call, objects, reasons, refused, result, said, text, unmarked, user
 
 MODEL = "anthropic:claude-sonnet-5-5"
 
@@ -261,7 +261,7 @@ def test_answer_tool_returns_the_result_and_none_for_a_tool_of_the_host(project:
 
 
 def test_a_result_without_text_is_true(project: Path) -> None:
-    with opened(project, offer_tools=False, tools=[lamina.Session.compact_tool()]) as session:
+    with opened(project, offer_tools=False, tools=[COMPACT]) as session:
         session.add_user("a")
         session.before_call()
         use = {"type": "tool_use", "id": "c1", "name": "Compact", "input": {}}

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from tests.clocks import UpWhenReady
 
-from lamina.tools import capture, process
+from lamina.disk import child
+from lamina.disk.child import SECRETS
+from lamina.tools import capture
 from lamina.tools.bash import EMPTY, MAX_COMMAND
 from lamina.tools.capture import INLINE_BYTES, NOTE_BYTES
-from lamina.tools.process import SECRETS
 from lamina.tools.tool import Context
 
 from .doing import ENVIRON, call, context, done, refused
@@ -57,7 +58,7 @@ def test_it_is_bash(here: Context) -> None:
 def test_a_time_out_says_what_can_be_done_and_shows_what_was_printed(
     here: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "time", UpWhenReady(tmp_path / "ready"))
+    monkeypatch.setattr(child, "time", UpWhenReady(tmp_path / "ready"))
     output = call("Bash", here, command="echo begun; touch ../ready; sleep 60", timeout="300")
     assert output.is_error
     assert str(output.content) == "Timed out after 300 ms. Set a longer timeout (at most 600,000) if needed.\nbegun"

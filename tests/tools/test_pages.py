@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.tools.pages import LINE_CHARACTERS, TextPage, as_utf8, read_page
+from lamina.tools.read import LINE_CHARACTERS, TextPage, as_utf8, read_page
 
 TEXT = st.text(st.sampled_from("ab\n\r\t é€𝄞"), max_size=60)
 

@@ -42,6 +42,7 @@ EXCEPT = {
     "7 7": "a path and a reason, which has a form",
     "7 while another dream changes memories": "the value is what cannot be done; both sentences have a form",
     "use 7": "an advice that is one name",
+    "is 7": "the kind of what is in the file's place; each has a form",
     "begin the file with a line ---, then name: …, description: … (one line) and type: 7, then a line ---, then the text": (
         "an answer to an agent that wrote a file without these lines"
     ),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import re
 import shutil
 import signal
 import socket
-import string
 import subprocess
 import sys
 import time
@@ -26,11 +24,12 @@ from lamina.core.errors import InputError
 from lamina.language.wording import short_count
 from lamina.web.changes import Conflict, Done, Undo, change_route
 from lamina.web.html import Html, bdi, join, tag
+from lamina.web.labels import SCRIPT_TEXTS
 from lamina.web.markdown import markdown
 from lamina.web.numbers import absolute, ago, at_least, length, money, price, share, size
 from lamina.web.safety import FOREVER
 from lamina.web.site import Site
-from lamina.web.words import LANGUAGES, PARTS, TABLE, Words, say
+from lamina.web.words import Words
 
 from . import patient
 from .made_home import WINDOW_SESSION, make_home
@@ -275,51 +274,19 @@ def test_lists_of_a_memory_keep_their_numbers() -> None:
     assert shown == '<ol start="3"><li>three</li><li>&lt;four&gt;</li></ol><ul><li>a</li><li>b</li></ul><p>end</p>'
 
 
-def test_every_text_exists_in_both_languages_with_the_same_values() -> None:
-    assert sum(map(len, PARTS)) == len(TABLE), "two parts have the same key"
-
-    def names(text: str) -> set[str]:
-        return {name for _, name, _, _ in string.Formatter().parse(text) if name}
-
-    for key, (english, chinese) in TABLE.items():
-        forms = english.split("|")
-        assert all((english, chinese)), key
-        assert names(forms[-1]) >= names(forms[0]), key
-        assert key.startswith("time.date") or names(forms[-1]) == names(chinese), key
-        assert "|" not in chinese, key
-
-
-def test_a_text_for_subscriptions_replaces_a_text_that_exists() -> None:
-    replaced = [key.partition("@")[0] for key in TABLE if "@" in key]
-    assert replaced
-    assert [key for key in replaced if key not in TABLE] == []
-    assert not any("$" in text for key, texts in TABLE.items() if "@" in key for text in texts)
-
-
-def test_every_text_that_the_code_asks_for_is_in_the_table_and_scripts_use_theirs() -> None:
-    sources = [path.read_text("utf-8") for path in WEB.rglob("*.py")]
-    called = {
-        node.args[0].value
-        for tree in map(ast.parse, sources)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("words", "say") and node.args
-        if isinstance(node.args[0], ast.Constant)
-    }
-    assert {key for key in called if key not in TABLE} == set()
+def test_scripts_use_their_texts() -> None:
     scripts = "\n".join(path.read_text("utf-8") for path in (WEB / "static").glob("*.js"))
-    for key in TABLE:
-        if key.startswith("js."):
-            assert f"'{key.removeprefix('js.')}'" in scripts, key
+    assert [key for key in SCRIPT_TEXTS if f"'{key}'" not in scripts] == []
 
 
 def test_counts_choose_the_form_and_the_language_is_the_one_asked_for(served: Served) -> None:
-    assert [say("en", "sessions.count", n=number) for number in (0, 1, 1_200)] == ["0 sessions", "1 session", "1,200 sessions"]
-    assert say("zh", "sessions.count", n=1) == "1 个会话"
+    count = "{n} session|{n} sessions"
+    assert [ENGLISH(count, n=number) for number in (0, 1, 1_200)] == ["0 sessions", "1 session", "1,200 sessions"]
+    assert Words("zh")(count, n=1) == "1 个会话"
     assert 'lang="zh-CN"' in get(served, "/sessions?lang=zh").text
     assert "lamina-lang=zh" in get(served, "/sessions?lang=zh").headers["set-cookie"]
     assert 'lang="zh-CN"' in get(served, "/sessions", **{"Accept-Language": "zh-CN,zh;q=0.9,en;q=0.8"}).text
     assert 'lang="en"' in get(served, "/sessions", **{"Accept-Language": "fr"}).text
-    assert set(LANGUAGES) == {"en", "zh"}
 
 
 def test_money_tokens_and_times_are_written_as_agreed() -> None:

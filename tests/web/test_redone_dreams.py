@@ -153,7 +153,7 @@ def test_a_memory_that_was_edited_meanwhile_is_told_and_nothing_is_lost(served: 
     mine = memories(home)
     told = undo(served, undone)
     assert told.status_code == 400
-    assert told.json()["message"] == f"{name}: was changed since, so nothing was applied again."
+    assert told.json()["message"] == f"{name}: was changed since; nothing was applied again."
     assert (memories(home), status(served, dream)) == (mine, "undone")
     (directory(home) / name).write_bytes(before[name])
     assert undo(served, undone).status_code == 200

@@ -57,11 +57,6 @@ def sentence(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
-def shorten(text: str, length: int) -> str:
-    """Cut the text to `length` characters, ending in an ellipsis."""
-    return text if len(text) <= length else f"{text[: length - 1]}…"
-
-
 def capped(lines: Sequence[str], most: int, more: str = "… and {:,} more") -> list[str]:
     """Return the first `most` lines and, if some were left out, a line that counts them."""
     return [*lines[:most], more.format(len(lines) - most)] if len(lines) > most else [*lines]

@@ -21,8 +21,8 @@ from ..history.places import NAMES
 from ..history.request_blocks import tokens_of, unrecorded_in
 from ..history.window_report import WindowReport, list_kinds
 from ..history.window_series import window_series
-from ..language.wording import counted
-from .console import fit, print_result, printable, sentence, shorten, wrap_text
+from ..language.wording import counted, shorten
+from .console import fit, print_result, printable, sentence, wrap_text
 
 Style: TypeAlias = Literal["", "green", "yellow", "red"]
 

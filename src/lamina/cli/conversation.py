@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..language.wording import counted, plural
+from ..language.wording import counted, plural, shorten
 from .console import local_minute, print_result, printable, sentence
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ def print_conversation(log: Any, full: bool) -> None:
 def _print_block(block: Block, role: str, kind: str, time: str, *, full: bool) -> None:
     label, body = _shown(block, role, kind)
     body = printable(body)
-    if not full and len(body) > SHOWN_CHARS:
-        body = f"{body[:SHOWN_CHARS]}… ({len(body):,} characters)"
+    if not full:
+        body = shorten(body, SHOWN_CHARS, f"… ({len(body):,} characters)")
     click.echo(f"\n{click.style(sentence(label), bold=True)}  {local_minute(time)}\n{body}")
 
 

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..agent.dream_gate import find_gate, find_switch
 from ..core.errors import DiskError
-from ..disk.home.loading import settings_in_force
 from ..disk.locks.dream_lock import DreamLock
 from ..disk.locks.dream_lock_owner import DreamLockHolder
-from ..disk.settings_files import user_home
+from ..disk.settings_files import settings_in_force, user_home
 from ..disk.trees.rootdir import RootDir
 from ..language.wording import counted
 from ..layers.l6_dream.gates import DreamStop

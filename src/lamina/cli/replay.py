@@ -17,7 +17,7 @@ from .signals import StopRequest
 
 if TYPE_CHECKING:
     from ..core.settings import Billing
-    from ..disk.user_files import FileVersion
+    from ..disk.regular_file import FileStamp
     from ..replay.comparison import ComparisonModel
     from ..replay.report import ReplayReport
 
@@ -156,7 +156,7 @@ def _by_id(path: Path, cwd: Path) -> Path:
 def _asking(cwd: Path, times: int | None) -> ComparisonModel | None:
     if times is None:
         return None
-    from ..disk.home.loading import settings_in_force
+    from ..disk.settings_files import settings_in_force
     from ..replay.comparison import ComparisonModel
     from ..session.provider import open_chosen_provider
 
@@ -223,8 +223,8 @@ def _write(path: Path, report: ReplayReport, *, requests: bool, billing: Billing
     replace(path, made, expect=_page_before(path), roots=(path.parent,))
 
 
-def _page_before(path: Path | None) -> FileVersion | None:
-    """Return the version of the existing report to replace. Refuse any other file: `--html *.jsonl` may name a transcript."""
+def _page_before(path: Path | None) -> FileStamp | None:
+    """Return the stamp of the existing report to replace. Refuse any other file: `--html *.jsonl` may name a transcript."""
     from ..disk.user_files import read_whole
     from ..replay.html import BEGINNING
 
@@ -233,4 +233,4 @@ def _page_before(path: Path | None) -> FileVersion | None:
         return None
     if before.data and not before.data.startswith(BEGINNING.encode()):
         raise InputError("--html", f"{path} exists and is not a replay report", "choose another file")
-    return before.version
+    return before.stamp

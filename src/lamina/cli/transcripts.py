@@ -14,9 +14,9 @@ from pathlib import Path
 
 from ..core.errors import DiskError, InputError, NoSuchSession
 from ..core.records import Attachment, Message, Record
-from ..disk.home.loading import settings_in_force
 from ..disk.paths.project import slug
 from ..disk.regular_file import IrregularFile, open_regular
+from ..disk.settings_files import settings_in_force
 from ..disk.transcripts.jsonl import Health
 from ..disk.transcripts.search import MIN_BEGINNING, find_transcript
 from ..history import sessions as sources

@@ -41,9 +41,6 @@ class LayerFailures:
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
 
-    def is_off(self, layer: str) -> bool:
-        return self.counts.get(layer, 0) >= MOST_FAILURES
-
 
 @overload
 def isolate(c: Conversation, layer: str, step: Callable[[Conversation], None]) -> None: ...
@@ -51,7 +48,7 @@ def isolate(c: Conversation, layer: str, step: Callable[[Conversation], None]) -
 def isolate(c: Conversation, layer: str, step: Callable[[Conversation], T], instead: T) -> T: ...
 def isolate(c: Conversation, layer: str, step: Callable[[Conversation], Any], instead: Any = None) -> Any:
     """Run a step of a layer. If it fails, or the layer is off, return `instead`; the next layer takes over."""
-    if c.layer_state(LayerFailures).is_off(layer):
+    if c.layer_state(LayerFailures).counts.get(layer, 0) >= MOST_FAILURES:
         return instead
     try:
         return step(c)
@@ -62,7 +59,7 @@ def isolate(c: Conversation, layer: str, step: Callable[[Conversation], Any], in
 
 def isolate_flow(c: Conversation, layer: str, flow: Flow[T], instead: T) -> Flow[T]:
     """Run a flow of a layer, as `isolate` runs a step."""
-    if c.layer_state(LayerFailures).is_off(layer):
+    if c.layer_state(LayerFailures).counts.get(layer, 0) >= MOST_FAILURES:
         flow.close()
         return instead
     try:

@@ -101,12 +101,12 @@ class Out(msgspec.Struct, frozen=True):
 
 def ran_out(spent: Spent, limits: Limits) -> Out | None:
     """Return the first exhausted limit, or None if no limit is exhausted."""
-    used: tuple[tuple[What, float, float], ...] = (
+    amounts: tuple[tuple[What, float, float], ...] = (
         ("calls", spent.calls, limits.calls),
         ("tokens", spent.tokens, limits.tokens),
         ("dollars", spent.usd, limits.dollars),
     )
-    return next((Out(*one) for one in used if one[1] >= one[2]), None)
+    return next((Out(*limit) for limit in amounts if limit[1] >= limit[2]), None)
 
 
 def left(spent: Spent, limits: Limits) -> dict[What, float]:

@@ -4,6 +4,7 @@
     ├── UsageError               the call is not possible in the session's current state
     │   ├── SessionClosed        a call after close() or abort()
     │   ├── NothingToSend        before_call() without a new message
+    │   ├── NotCompacted         a compaction by hand changed nothing
     │   └── UndoOrder            a later decision must be undone first
     ├── InputError               an argument or an external value has the wrong shape
     ├── SettingError             a setting cannot be used (the message names its file and key)
@@ -71,6 +72,14 @@ class NothingToSend(UsageError):
 
     def __init__(self) -> None:
         super().__init__("There is no new message to send. Call add_user() or add_tool_result() before before_call().")
+
+
+class NotCompacted(UsageError):
+    """A compaction on request changed nothing: it is turned off, a hook refused it, or there was nothing to gain."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"Nothing was compacted: {why.rstrip('.')}.")
+        self.why = why
 
 
 class UndoOrder(UsageError):

@@ -209,7 +209,9 @@ class Tree:
     def _node(self, record: Grown) -> Node:
         declared = record.logical_parent if isinstance(record, Boundary) else record.parent
         parent = self.resolve(declared)
-        if parent is None and declared is not None:
+        if parent is None and isinstance(record, Boundary) and declared is None:
+            parent = self.leaf  # a boundary replaces what is before it, also if it does not name it
+        elif parent is None and declared is not None:
             if len(self.missing) < MAX_LINKS and declared not in self._links and declared not in self._hung:
                 self.missing[declared] = record.uuid
             if self.leaf is not None:

@@ -41,9 +41,9 @@ def open_database(path: Path | None, schema: str, version: int) -> sqlite3.Conne
 def open_foreign(path: Path) -> sqlite3.Connection:
     """Open another program's database for reading. Without a write-ahead log no program is writing, and no file appears next to it."""
     options = "mode=ro" if os.path.exists(f"{path}-wal") else "mode=ro&immutable=1"
-    found = sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True, timeout=WAIT, isolation_level=None)
-    found.execute("PRAGMA query_only=ON")
-    return found
+    database = sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True, timeout=WAIT, isolation_level=None)
+    database.execute("PRAGMA query_only=ON")
+    return database
 
 
 def remove_database(path: Path) -> bool:
@@ -78,11 +78,11 @@ def _prepared(database: sqlite3.Connection, schema: str, version: int) -> sqlite
             "PRAGMA secure_delete=ON; PRAGMA synchronous=OFF; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-16000;"
             "PRAGMA journal_mode=TRUNCATE;"
         )
-        found = database.execute("PRAGMA user_version").fetchone()[0]
-        if found == version:
+        file_version = database.execute("PRAGMA user_version").fetchone()[0]
+        if file_version == version:
             return database
-        if found:
-            raise sqlite3.DatabaseError(f"version {found}, not {version}")
+        if file_version:
+            raise sqlite3.DatabaseError(f"version {file_version}, not {version}")
         database.execute("BEGIN IMMEDIATE")
         with closing(database.cursor()) as cursor:
             for statement in filter(str.strip, schema.split(";")):

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from .child import BoundedOutput, ChildProgram, run_child
 from .crash_points import point
-from .process_group import signal_group
 
 MOST_OUTPUT = 1 << 20
 _PASSED_ON = ("HOME", "USERPROFILE", "SYSTEMROOT", "TMPDIR", "TEMP")
@@ -24,12 +23,14 @@ _QUIET = ("-c", f"core.hooksPath={os.devnull}", "-c", "gc.autoDetach=false", "-c
 
 
 def git_program(environ: Mapping[str, str], *, outside: Path | None = None) -> str | None:
-    """Return the git program on the user's PATH, unless it is inside the working tree `outside`."""
-    directories = [directory for directory in environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(directory)]
-    found = shutil.which("git", path=os.pathsep.join(directories)) if directories else None
-    if found is not None and outside is not None and Path(os.path.realpath(found)).is_relative_to(outside):
-        return None
-    return found
+    """Return the git program on the user's PATH, never one inside the working tree `outside`."""
+
+    def is_outside(path: str) -> bool:
+        return os.path.isabs(path) and (outside is None or not Path(os.path.realpath(path)).is_relative_to(outside))
+
+    directories = filter(is_outside, environ.get("PATH", os.defpath).split(os.pathsep))
+    program = shutil.which("git", path=os.pathsep.join(directories) or os.pathsep)
+    return program if program is not None and is_outside(program) else None
 
 
 def git_environ(environ: Mapping[str, str], git_dir: Path) -> dict[str, str]:
@@ -58,28 +59,19 @@ def run_git(
     more: Mapping[str, str] | None = None,
 ) -> bytes | None:
     """Run git and return its output, or None if it failed, timed out or could not be started."""
+    output = BoundedOutput(MOST_OUTPUT)
     try:
         point("git.run")
-        process = subprocess.Popen(
-            [program, "--no-pager", *_QUIET, *arguments],
+        end = run_child(
+            ChildProgram([program, "--no-pager", *_QUIET, *arguments], "dropped"),
             cwd=git_dir if git_dir.is_dir() else git_dir.parent,
-            env={**git_environ(environ, git_dir), **(more or {})},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
+            environ={**git_environ(environ, git_dir), **(more or {})},
+            timeout=seconds,
+            take=output.take,
+            stdin=stdin,
+            grace=0,
             umask=0o077,
         )
     except (OSError, ValueError):
         return None
-    try:
-        printed, _ = process.communicate(stdin, timeout=seconds)
-    except subprocess.TimeoutExpired:
-        signal_group(process)
-        process.communicate()
-        return None
-    except BaseException:
-        signal_group(process)
-        process.communicate()
-        raise
-    return printed[:MOST_OUTPUT] if process.returncode == 0 else None
+    return bytes(output.data) if end.why == "exit" and end.code == 0 else None

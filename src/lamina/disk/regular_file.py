@@ -1,4 +1,4 @@
-"""Opens a file that anyone may have written, for reading.
+"""Opens a file that anyone may have written, for reading, tells whether a file has changed since, and lists directories.
 
 Invariants: only a regular file is opened, and opening one never blocks, whatever is in its place. Files of our own are opened by
 `dirfd.open_plain`, which also refuses links, second names and other owners.
@@ -11,7 +11,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import BinaryIO
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
 # Opening a FIFO or a terminal in place of a file must not block or become our controlling terminal.
 _INERT = sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOINHERIT", "O_BINARY", "O_NONBLOCK", "O_NOCTTY"))
@@ -58,6 +60,31 @@ def refuse_irregular(info: os.stat_result, path: str | os.PathLike[str]) -> None
         raise IrregularFile(path, info.st_mode)
 
 
+class FileStamp(NamedTuple):
+    """Which file is at a path, its size and the time of its last change. Another stamp means that the file has changed."""
+
+    inode: int
+    size: int
+    mtime_ns: int
+
+    def continues(self, before: FileStamp) -> bool:
+        """Whether this is the same file as before, with at least as many bytes: what was read of it may still be there."""
+        return self.inode == before.inode and self.size >= before.size
+
+
+def stamp(info: os.stat_result) -> FileStamp:
+    return FileStamp(info.st_ino, info.st_size, info.st_mtime_ns)
+
+
+def stamp_of(path: str | os.PathLike[str], *, follow: bool = True) -> FileStamp | None:
+    """Return the stamp of a regular file; None if there is none, or it cannot be looked at."""
+    try:
+        info = os.stat(path, follow_symlinks=follow)
+    except (OSError, ValueError):
+        return None
+    return stamp(info) if stat.S_ISREG(info.st_mode) else None
+
+
 def read_start(path: str | os.PathLike[str], most: int) -> bytes:
     """Return the first bytes of a regular file; none if it does not exist, is something else or cannot be read."""
     try:
@@ -65,3 +92,16 @@ def read_start(path: str | os.PathLike[str], most: int) -> bytes:
             return file.read(most)
     except OSError:
         return b""
+
+
+def list_entries(directory: str | os.PathLike[str], most: int | None = None) -> list[os.DirEntry[str]]:
+    """Return the entries of a directory, at most so many, in no particular order; none if it cannot be listed."""
+    try:
+        with os.scandir(directory) as entries:
+            return list(islice(entries, most))
+    except (OSError, ValueError):
+        return []
+
+
+def subdirectories(directory: Path) -> list[Path]:
+    return sorted(Path(entry.path) for entry in list_entries(directory) if entry.is_dir(follow_symlinks=False))

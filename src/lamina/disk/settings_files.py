@@ -1,9 +1,12 @@
-"""Reads the settings files and resolves them to `Settings`. Writes nothing.
+"""Reads the settings files and resolves them to `Settings`, and notices when they change. Writes nothing.
 
 Missing files are skipped. An unusable file (unreadable, too large, not a regular file, not JSON) becomes one finding and the
 others still apply, so a broken file never prevents a session from starting. Links are followed, because users keep their settings
 in other directories; a linked file in the working tree gains no rights by it. On Windows, a named pipe in place of a file may
 block; elsewhere it is refused unread.
+
+`settings_in_force` is how every surface loads the settings of a directory: files of the working tree count as far as the user trusts the
+tree. Its value can refresh itself: a stat of each file tells whether anything changed, and then everything is loaded again, trust included.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from ..core.flags import Flags
 from ..core.settings import Document, Finding, Settings, Source, resolve
 from ..core.settings.kinds import printable
 from .paths.memory_paths import check_root
-from .regular_file import IrregularFile, open_regular
+from .regular_file import IrregularFile, open_regular, stamp_of
 
 MANAGED_PATH = "/etc/lamina/settings.json"
 FILE_NAME = "settings.json"
@@ -257,3 +260,52 @@ def _no_constant(name: str) -> float:
 def _too_deep(node: object, left: int = DEEPEST) -> bool:
     children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
     return left == 0 or any(_too_deep(child, left - 1) for child in children)
+
+
+def settings_in_force(
+    cwd: str | os.PathLike[str] = ".",
+    *,
+    home: str | os.PathLike[str] | None = None,
+    environ: Mapping[str, str] | None = None,
+    managed_path: str | Path = MANAGED_PATH,
+    command_line: Mapping[str, Any] | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    remote: Flags | None = None,
+) -> Settings:
+    """Return the settings of `cwd`; without `environ`, those of the process's environment at each look."""
+    variables = os.environ if environ is None else environ
+    where = Path(cwd).absolute()
+    own = Path(home) if home is not None else None
+    base = own or lamina_home(variables)
+    paths = settings_paths(cwd=where, environ=variables, home=own, managed_path=managed_path)
+    watched = [path for path in (paths.managed, paths.user, paths.project, paths.local, paths.flags) if path is not None]
+    watched += [base / TRUST_NAME] if base is not None else []
+
+    def load() -> Settings:
+        stamps = [stamp_of(path) for path in watched]  # before the files are read: a change in between is found at the next look
+
+        def refreshed(settings: Settings) -> Settings:
+            if [stamp_of(path) for path in watched] != stamps:
+                return load()
+            return settings.with_remote(remote) if callable(remote) else settings
+
+        def loaded(trusted: bool) -> Settings:
+            return load_settings(
+                cwd=where,
+                environ=variables,
+                home=own,
+                managed_path=managed_path,
+                command_line=command_line,
+                arguments=arguments,
+                trusted=trusted,
+                remote=remote,
+                refresh=refreshed,
+            )
+
+        if base is None or not os.path.lexists(base / TRUST_NAME):
+            return loaded(False)
+        from .home.trust import while_trusted
+
+        return while_trusted(base, where, loaded)
+
+    return load()

@@ -36,7 +36,7 @@ def add_local_rule(home: str | os.PathLike[str], cwd: str | os.PathLike[str], ru
     the tree. In any other tree the rule waits, like the other settings, until the user trusts the tree.
     """
     before = enabled(cwd)
-    known = not before or trusted(home, cwd)
+    is_known = not before or trusted(home, cwd)
     where = os.path.realpath(cwd)
     with guard(Path(home) / _GUARD), RootDir.open(where, create=False, shared=True) as tree:
         rel = LOCAL_PATH.as_posix()
@@ -44,7 +44,7 @@ def add_local_rule(home: str | os.PathLike[str], cwd: str | os.PathLike[str], ru
         new = with_rule(old, rule, os.path.join(where, rel))
         if new is not None:
             tree.replace(rel, new)
-    if known and _only_added(before, enabled(cwd), rule):
+    if is_known and _only_added(before, enabled(cwd), rule):
         trust(home, cwd)
         return True
     return trusted(home, cwd)
@@ -74,7 +74,7 @@ def set_user_setting(home: str | os.PathLike[str], key: str, value: object, *, e
             inner[last] = value
         target = os.path.realpath(path) if os.path.islink(path) else None
         roots = (path.parent,) if target is None else (os.path.dirname(target),)
-        replace(path, _text(data, old, str(path)), expect=before and before.version, roots=roots)
+        replace(path, _text(data, old, str(path)), expect=before and before.stamp, roots=roots)
 
 
 def user_document(home: str | os.PathLike[str]) -> dict[str, Any]:
@@ -134,10 +134,10 @@ def _object(old: bytes | None, path: str) -> dict[str, Any]:
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Refuse duplicate keys: writing the object back would lose the first of them."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         raise ValueError("an object has the same key twice")
-    return found
+    return mapping
 
 
 def _text(data: dict[str, Any], old: bytes, path: str) -> bytes:

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from ..core.blocks import ToolUse, read_block
 from ..disk.files import remove
-from ..tools.hooks.answers import HookOutcome
-from ..tools.hooks.events import Event as HookEvent
+from ..tools.hooks.protocol import Event as HookEvent
+from ..tools.hooks.protocol import HookOutcome
 from ..tools.hooks.run import HookRunner
 from ..tools.hooks.tool_responses import ToolOutcome, replaced_content, tool_response
 from ..tools.permissions.request import Allow, AskUser, Deny, Verdict

@@ -28,12 +28,12 @@ from ..disk.files import remove
 from ..disk.session_files.spills import named_by
 from ..prompt.reminder import later_context
 from ..tools.capture import Capture
-from ..tools.hooks.answers import HookOutcome
+from ..tools.hooks.protocol import HookOutcome
 from ..tools.hooks.run import HookRunner
 from ..tools.permissions.decision import judge, may_read
 from ..tools.permissions.readonly.run import ReadOnlyResult, run_readonly
-from ..tools.permissions.request import Allow, AskUser, Deny, Mode, PermissionContext, UnclearCall, Verdict, read_call
-from ..tools.permissions.rules import WRITERS, PermissionRules
+from ..tools.permissions.request import WRITERS, Allow, AskUser, Deny, Mode, PermissionContext, UnclearCall, Verdict, read_call
+from ..tools.permissions.rules import PermissionRules
 from ..tools.registry import run_call
 from ..tools.tool import Context, Tool, ToolOutput
 from .loop import DENIED

@@ -20,7 +20,7 @@ import msgspec
 
 from ..core.errors import DiskError
 from ..disk.database import DAMAGE, open_database, remove_database
-from ..disk.regular_file import open_regular
+from ..disk.regular_file import FileStamp, open_regular
 from ..disk.transcripts.jsonl import MAX_LINE, Health, decode_object, whole_objects
 from ..language.terms import unstemmed
 from . import claude_code, codex, pi
@@ -96,9 +96,7 @@ class IndexedFile(NamedTuple):
     path: str
     kind: Kind
     origin: Origin
-    size: int
-    mtime_ns: int
-    inode: int
+    stamp: FileStamp
     offset: int
     tail: bytes
     state: bytes
@@ -152,8 +150,9 @@ class Catalogue:
         known = {row.path: row for row in self.rows(kind)}
         names = {file.path for file in wanted}
         gone = [row for path, row in known.items() if path not in names]
-        new = (file for file in self._paused(wanted) if not _same(file, known.get(file.path)))
-        due = sorted(new, key=lambda file: -file.mtime_ns)
+        stamps = {row.path: row.stamp for row in known.values()}
+        new = (file for file in self._paused(wanted) if file.stamp != stamps.get(file.path))
+        due = sorted(new, key=lambda file: -file.stamp.mtime_ns)
         if gone:
             with _Transaction(self.database):
                 for row in gone:
@@ -201,7 +200,7 @@ class Catalogue:
         opened.seek(max(0, end - TAIL_BYTES))
         tail = blake2b(opened.read(min(end, TAIL_BYTES)), digest_size=16).digest()
         # As the listing had it: what was appended since then is found at the next look.
-        stamp = (file.size, str(file.mtime_ns), str(file.inode))
+        stamp = (file.stamp.size, str(file.stamp.mtime_ns), str(file.stamp.inode))
         state, figures = msgspec.json.encode(scan), msgspec.json.encode(scan.figures())
         values = (os.fsencode(file.path), kind, file.origin, *stamp, end, tail, state, figures)
         if row is None:
@@ -300,7 +299,7 @@ class _Transaction:
 
 def _row(found: tuple[Any, ...]) -> IndexedFile:
     number, path, kind, origin, size, mtime_ns, inode, *rest = found
-    return IndexedFile(number, os.fsdecode(path), kind, origin, size, int(mtime_ns), int(inode), *rest)
+    return IndexedFile(number, os.fsdecode(path), kind, origin, FileStamp(int(inode), size, int(mtime_ns)), *rest)
 
 
 def _batches(files: list[SourceFile]) -> Iterator[tuple[int, list[SourceFile]]]:
@@ -308,7 +307,7 @@ def _batches(files: list[SourceFile]) -> Iterator[tuple[int, list[SourceFile]]]:
     start, group, size, most = 0, list[SourceFile](), 0, FIRST_BYTES
     for file in files:
         group.append(file)
-        size += file.size
+        size += file.stamp.size
         if size >= most:
             yield start, group
             start, group, size, most = start + len(group), [], 0, min(2 * most, BATCH_BYTES)
@@ -316,13 +315,9 @@ def _batches(files: list[SourceFile]) -> Iterator[tuple[int, list[SourceFile]]]:
         yield start, group
 
 
-def _same(file: SourceFile, row: IndexedFile | None) -> bool:
-    return row is not None and (row.size, row.mtime_ns, row.inode) == (file.size, file.mtime_ns, file.inode)
-
-
 def _appended(opened: BinaryIO, row: IndexedFile, file: SourceFile) -> bool:
     """Whether the indexed part of the file is still what was indexed."""
-    if file.inode != row.inode or opened.seek(0, os.SEEK_END) < row.offset:
+    if file.stamp.inode != row.stamp.inode or opened.seek(0, os.SEEK_END) < row.offset:
         return False
     opened.seek(max(0, row.offset - TAIL_BYTES))
     return blake2b(opened.read(min(row.offset, TAIL_BYTES)), digest_size=16).digest() == row.tail

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..core.errors import LaminaError
+from ..disk.regular_file import IrregularFile, open_regular
 from ..disk.transcripts.jsonl import Health, raw_lines, whole_objects
 from ..memory.store.secrets import redact
 from .catalogue import Tell, new_scan, scan_any
@@ -154,11 +155,12 @@ def _stored(session: SourceSession, term: str, shown: Callable[[str], str]) -> I
     if not directory.is_dir() or directory.is_symlink():
         return
     for path in sorted(directory.iterdir()):
-        if path.is_symlink() or not path.is_file():
+        try:
+            with open_regular(path, follow=False) as file:
+                text = file.read(MOST_STORED).decode("utf-8", "replace")
+                time = os.fstat(file.fileno()).st_mtime
+        except IrregularFile:
             continue
-        with open(path, "rb") as file:
-            text = file.read(MOST_STORED).decode("utf-8", "replace")
-            time = os.fstat(file.fileno()).st_mtime
         if term.casefold() in text.casefold():
             when = datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds")
             yield ExactMatch(session, _turn_naming(session, path.name), when, f"stored result {path.name}", shown(text))

@@ -17,6 +17,7 @@ import msgspec
 
 from ..core.records import Foreign, Newer, Record
 from ..core.settings import Settings
+from ..disk.regular_file import FileStamp, open_regular, stamp, stamp_of
 from ..disk.transcripts.jsonl import MAX_LINE, Health, decode_object
 from .places import Origin
 from .positions import START, LinePosition, Placed, complete_end, read_placed, session_lines
@@ -30,13 +31,12 @@ ESCAPED = b"\\u00"
 
 
 class KeptWindow(msgspec.Struct, frozen=True):
-    """The window of a file as it was read: for the same inode and size."""
+    """The window of a file as it was read: for the same stamp."""
 
     series: Series
     starts: list[LinePosition]
     end: int
-    inode: int
-    size: int
+    stamp: FileStamp
 
 
 class FollowedSession:
@@ -54,7 +54,7 @@ class FollowedSession:
         self._kept = kept  # in the place of the fold
         self._health = Health()
         self._next = LinePosition(kept.end) if kept is not None else START  # the first line that is not read yet
-        self._stamp = (kept.inode, kept.size) if kept is not None else None  # at the last look
+        self._stamp = kept.stamp if kept is not None else None  # at the last look
         self._starts: list[LinePosition] = [*kept.starts] if kept is not None else []  # of each turn
         self._added = 0  # records in the fold
         self._format: Origin | None = None  # of the file, once a turn was read
@@ -65,18 +65,18 @@ class FollowedSession:
 
     def update(self, pause: Callable[[], None] = lambda: None) -> bool:
         """Read what is new. Return whether anything was. `pause` is called now and then."""
-        stamp = _stamp_of(self.path)
-        if stamp == self._stamp:
+        now = stamp(os.stat(self.path))
+        if now == self._stamp:
             return False
         end = complete_end(self.path)
-        replaced = self._stamp is not None and (stamp[0] != self._stamp[0] or end < self._next.offset)
-        self._stamp = stamp
+        replaced = self._stamp is not None and (now.inode != self._stamp.inode or end < self._next.offset)
+        self._stamp = now
         if end == self._next.offset and not replaced:
             return False
         # In these formats the usage of an answer may come after it, so an open answer cannot be continued.
         if replaced or self._kept is not None or format_of(self.path) in ("codex", "pi"):
             self._restart()
-            self._stamp = stamp
+            self._stamp = now
         for place, record in read_placed(self.path, self._next, end, health=self._health):
             if self._added % PAUSE_RECORDS == 0:
                 pause()
@@ -88,16 +88,13 @@ class FollowedSession:
 
     def is_current(self) -> bool:
         """Whether the file is still as it was at the last look."""
-        try:
-            return _stamp_of(self.path) == self._stamp
-        except OSError:
-            return False
+        return stamp_of(self.path) == self._stamp
 
     def keep(self, series: Series) -> KeptWindow | None:
         """Return the window as it was read, with the series of that reading; None before it."""
         if self._stamp is None:
             return None
-        return self._kept or KeptWindow(series, self._starts, self._next.offset, *self._stamp)
+        return self._kept or KeptWindow(series, self._starts, self._next.offset, self._stamp)
 
     def series(self) -> Series:
         if self._kept is not None:
@@ -114,7 +111,7 @@ class FollowedSession:
 
     def others(self, number: int) -> Iterator[Any]:
         """Yield the records of a turn that are of unknown kinds or newer, as they are in the file; None for one that is gone."""
-        with open(self.path, "rb") as file:
+        with open_regular(self.path) as file:
             for place, record in self._placed(number):
                 if isinstance(record, Foreign | Newer):
                     file.seek(place.offset)
@@ -159,8 +156,3 @@ class FollowedSession:
     def _bounds(self, number: int) -> tuple[LinePosition, int]:
         start = self._starts[number - 1] if number > 1 else START
         return start, self._starts[number].offset if number < len(self._starts) else self._next.offset
-
-
-def _stamp_of(path: Path) -> tuple[int, int]:
-    found = os.stat(path)
-    return found.st_ino, found.st_size

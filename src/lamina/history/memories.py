@@ -74,7 +74,7 @@ def _sections(path: str, words: str, modified: float) -> Iterator[SourceMemory]:
 def scan_memory(file: SourceFile, opened: BinaryIO, scan: Scan, turns: list[ScannedTurn]) -> int:
     """Add the memories of a file to the index, and return how much of it was read."""
     data = opened.read(MOST_BYTES)
-    for number, found in enumerate(read_memories(file.origin, file.path, data, file.mtime_ns / 1e9)):
+    for number, found in enumerate(read_memories(file.origin, file.path, data, file.stamp.mtime_ns / 1e9)):
         head = f"{found.name}\n{found.description}"
         turns.append(ScannedTurn(number, "memory", iso_time(found.modified), shorten(f"{head}\n{found.body}"), head))
         scan.title, scan.prompt = scan.title or found.name, scan.prompt or found.description

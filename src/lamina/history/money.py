@@ -106,7 +106,7 @@ def without_copies(found: Sequence[PaidSession], kept: dict[object, Costs]) -> d
     }
     for path, older in older_files(one.session for path, one in by_path.items() if path not in others).items():
         copy, before = by_path[path], [by_path[file] for file in older]
-        key = tuple((one.row.path, one.row.size, one.row.mtime_ns) for one in (*before, copy))
+        key = tuple((one.row.path, one.row.stamp) for one in (*before, copy))
         if key not in kept:
             with suppress(OSError):
                 known = set[str]().union(*(one.row.scan.answers for one in before))

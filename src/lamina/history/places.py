@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ..disk.home.agent_homes import ORIGINS as ORIGINS
 from ..disk.home.agent_homes import Origin as Origin
 from ..disk.home.agent_homes import agent_homes as agent_homes
+from ..disk.regular_file import FileStamp, stamp
 
 NAMES: dict[Origin, str] = {"lamina": "Lamina", "claude-code": "Claude Code", "codex": "Codex", "pi": "pi"}
 
@@ -35,9 +36,7 @@ class SourceFile(NamedTuple):
 
     origin: Origin
     path: str
-    size: int
-    mtime_ns: int
-    inode: int
+    stamp: FileStamp
     parent: str = ""
 
 
@@ -101,11 +100,11 @@ def _file(origin: Origin, entry: os.DirEntry[str], parent: str = "") -> Iterator
     try:
         if not entry.is_file(follow_symlinks=False):
             return
-        found = entry.stat(follow_symlinks=False)
+        info = entry.stat(follow_symlinks=False)
     except OSError:
         return  # gone since it was listed
-    if found.st_size:
-        yield SourceFile(origin, entry.path, found.st_size, found.st_mtime_ns, found.st_ino, parent)
+    if info.st_size:
+        yield SourceFile(origin, entry.path, stamp(info), parent)
 
 
 def _directories(directory: Path | str, unread: list[str]) -> list[str]:

@@ -23,7 +23,7 @@ from ..core.records import Record
 from ..core.settings import Settings
 from ..core.usage import Usage
 from ..disk.paths.project import slug
-from ..disk.regular_file import open_regular
+from ..disk.regular_file import open_regular, read_start, stamp_of
 from ..disk.settings_files import lamina_home, user_home
 from ..disk.transcripts.jsonl import Health, decode_object, raw_lines
 from ..disk.transcripts.store import read_origin, read_transcript
@@ -151,12 +151,12 @@ def read_session(row: IndexedFile) -> tuple[SourceSession, Costs]:
         project=figures.cwd,
         title=figures.title,
         started=figures.started,
-        modified=row.mtime_ns / 1e9,
+        modified=row.stamp.mtime_ns / 1e9,
         messages=figures.messages,
         cost_usd=figures.cost_usd,
         tokens=figures.usage.total,
         usage=figures.usage,
-        size=row.size,
+        size=row.stamp.size,
         parent=figures.parent,
         compactions=figures.compactions,
         skipped=figures.skipped,
@@ -271,12 +271,7 @@ def read(
 
 def format_of(path: Path) -> Origin:
     """Return the agent in whose format a file is written: Codex, pi, or the one that Lamina and Claude Code share."""
-    try:
-        with open(path, "rb") as file:
-            head = file.read(HEAD_BYTES)
-    except OSError:
-        return "lamina"
-    for line in head.split(b"\n"):
+    for line in read_start(path, HEAD_BYTES).split(b"\n"):
         row = decode_object(line)
         if row is not None and isinstance(row.get("payload"), dict) and isinstance(row.get("type"), str):
             return "codex"
@@ -355,12 +350,9 @@ def follow_memories(
     for at, (origin, path, place) in enumerate(_memory_files(settings, environ, cwd, unread)):
         if at % PAUSE_FILES == 0:
             catalogue.pause()
-        try:
-            seen = os.stat(path, follow_symlinks=False)
-        except OSError:
-            continue
-        places[path] = place
-        files.append(SourceFile(origin, path, seen.st_size, seen.st_mtime_ns, seen.st_ino))
+        if (stamp := stamp_of(path, follow=False)) is not None:
+            places[path] = place
+            files.append(SourceFile(origin, path, stamp))
     return [(row, places[row.path]) for row in catalogue.follow("memory", files, unread=unread)]
 
 

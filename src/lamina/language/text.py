@@ -3,8 +3,9 @@
 A `Text` is its English sentence, so every program, log and file can use it as a string. It also keeps the template it came from, and
 `render` looks that template up in the catalogue of a language (`zh_CN.json`, template → translation). No code parses a finished
 sentence. A string without a template, such as one read from a file, is looked up as it is; a missing translation shows English.
-The first argument of `Text` is a literal, so `scripts/translations.py` can list all templates. What is written to a file is `str(text)`:
-msgspec encodes no subclass of `str`.
+What is written to a file is `str(text)`: msgspec encodes no subclass of `str`.
+
+A template is a literal in the source, the first argument of `Text` or of a surface's `words`, so `scripts/translations.py` can list all.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from importlib.resources import files
 from typing import Any, Literal, TypeAlias
 
 Shown: TypeAlias = Literal["en", "zh"]
+LANGUAGES: tuple[Shown, ...] = ("en", "zh")
+HTML_LANGUAGE: dict[Shown, str] = {"en": "en", "zh": "zh-CN"}
 
 
 class Text(str):
@@ -22,7 +25,7 @@ class Text(str):
 
     `{name}` stands for a value; a value may be a Text of its own. The whole number `n` gets thousands separators and chooses between two
     forms that a bar separates: `Text("{n} turn|{n} turns", n=3)`. A meaning behind `##` tells two uses of one English text apart and is
-    never shown: `Text("Open##a folder")`.
+    never shown: `Text("Open##a folder")`. A Text in place of the template is filled with other values.
     """
 
     __slots__ = ("template", "values")
@@ -30,6 +33,7 @@ class Text(str):
     values: dict[str, Any]
 
     def __new__(cls, template: str, /, **values: Any) -> Text:
+        template = template.template if isinstance(template, Text) else template
         text = super().__new__(cls, _fill(template.partition("##")[0], values))
         text.template = template
         text.values = values
@@ -39,6 +43,16 @@ class Text(str):
         return (self.template,), self.values
 
 
+class Words:
+    """The texts of a surface in its language: `words("Saved “{name}”.", name=…)`, `words(text)`, or a stored sentence."""
+
+    def __init__(self, language: Shown = "en") -> None:
+        self.language = language
+
+    def __call__(self, template: str, /, **values: Any) -> str:
+        return render(Text(template, **values) if values else template, self.language)
+
+
 def render(text: str, language: Shown) -> str:
     """Return the text in the language, with every value that is a Text rendered too."""
     if language == "en":
@@ -46,7 +60,7 @@ def render(text: str, language: Shown) -> str:
     catalogue = _catalogue()
     if not isinstance(text, Text):
         return catalogue.get(text, text)
-    values = {name: render(value, language) if isinstance(value, str) else value for name, value in text.values.items()}
+    values = {name: render(value, language) if isinstance(value, Text) else value for name, value in text.values.items()}
     return _fill(catalogue.get(text.template, text.template.partition("##")[0]), values)
 
 

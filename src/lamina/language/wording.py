@@ -1,6 +1,6 @@
-"""Number agreement for messages: `1 memory is`, `2 memories are`.
+"""Number agreement for messages, `1 memory is` and `2 memories are`, and the short forms of counts and texts.
 
-Every message that contains a count goes through these two functions, so no sentence reads "1 memories are"."""
+Every message that contains a count goes through `plural` or `counted`, so no sentence reads "1 memories are"."""
 
 from __future__ import annotations
 
@@ -20,3 +20,8 @@ def short_count(count: int) -> str:
     if count >= 999_500:
         return f"{count / 1e6:.1f}M"
     return f"{round(count / 1_000)}k" if count >= 1_000 else str(count)
+
+
+def shorten(text: str, most: int, mark: str = "…") -> str:
+    """Return a text of at most `most` characters: a longer one ends with the mark, which counts too."""
+    return text if len(text) <= most else f"{text[: max(0, most - len(mark))].rstrip()}{mark}"

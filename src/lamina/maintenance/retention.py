@@ -27,7 +27,7 @@ from ..disk.files import read, remove, update
 from ..disk.home.ledger import day_of, ledger_file
 from ..disk.home.ledger import list_ledger_days as ledger_days
 from ..disk.locks.lock_file import LifeLock
-from ..disk.transcripts.search import project_directories
+from ..disk.regular_file import subdirectories
 from ..disk.transcripts.store import lock_path
 from ..disk.trees.rewrite import remove_tree
 from ..language.wording import counted
@@ -119,7 +119,7 @@ def _referred(ids: set[str], home: Path) -> set[str]:
     """Return the ids that an existing memory or its history refers to."""
     wanted = {one.encode(): one for one in ids}
     found: set[str] = set()
-    for project in project_directories(home / "projects"):
+    for project in subdirectories(home / "projects"):
         for path in regular_files(project / MEMORY, skip={project / MEMORY / ".history" / "git"}):
             if path.suffix in (".md", ".jsonl"):
                 with suppress(OSError):

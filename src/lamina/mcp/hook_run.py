@@ -117,31 +117,20 @@ def wants_review(project: ServedProject, given: HookInput) -> bool:
         return False
     if not path.is_file() or path.stat().st_size > MOST_TRANSCRIPT:
         return False
-    return project.agent != "codex" or project.settings.extraction_non_interactive or not _is_exec(path)
-
-
-def _is_exec(path: Path) -> bool:
-    """Whether the last turn of a Codex session was asked for by `codex exec`, without a user in front of it."""
+    if project.agent != CODEX or project.settings.extraction_non_interactive:
+        return True
     from ..history.codex import is_unattended
 
-    return is_unattended(path)
+    return not is_unattended(path)
 
 
 def start_child(work: str, agent: str, data: bytes) -> None:
     """Start a process that does the work and outlives this one."""
-    import subprocess
     import threading
 
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "lamina", "hook", work, "--agent", agent],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=os.name != "nt",
-    )
-    assert process.stdin is not None
-    process.stdin.write(data)
-    process.stdin.close()
+    from ..disk.child import start_detached
+
+    process = start_detached([sys.executable, "-P", "-m", "lamina", "hook", work, "--agent", agent], stdin=data)
     # A server that started it lives on, and would keep the ended process as a zombie.
     threading.Thread(target=process.wait, daemon=True).start()
 

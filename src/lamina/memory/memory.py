@@ -20,6 +20,7 @@ from ..core.errors import DiskError, InputError, PathRefused
 from ..core.inputs import check_type
 from ..core.settings import Finding, Mode, Scope, Settings
 from ..disk.paths.memory_paths import check_root
+from ..disk.regular_file import read_start
 from ..disk.settings_files import checked_home, lamina_home, user_home
 from ..disk.temp_files import Durability
 from .recall.library import LoadedIndex, MemoryLibrary, ScopeName, scope_modes, with_prefix
@@ -445,14 +446,8 @@ def _rules(settings: Settings, cwd: StrPath) -> WriteRules:
 
 def _read_instructions(cwd: StrPath) -> list[str]:
     """Return the project's own instruction files, as far as they can be read."""
-    texts = list[str]()
-    for name in INSTRUCTION_FILES:
-        try:
-            with open(project_root(cwd) / name, "rb") as file:
-                texts.append(file.read(MOST_INSTRUCTIONS).decode("utf-8", "replace"))
-        except OSError:
-            continue
-    return texts
+    starts = (read_start(project_root(cwd) / name, MOST_INSTRUCTIONS) for name in INSTRUCTION_FILES)
+    return [start.decode("utf-8", "replace") for start in starts if start]
 
 
 # The memory of an agent type

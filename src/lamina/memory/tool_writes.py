@@ -17,9 +17,9 @@ from typing import NamedTuple
 import msgspec
 
 from ..core.errors import DiskError, InputError, LaminaError
-from ..core.invisible import has_invisible
-from ..core.memory_requests import asks_to_forget, to_forget
 from ..disk.paths.file_names import fold
+from ..language.invisible import has_invisible
+from ..language.memory_requests import asks_to_forget, to_forget
 from ..language.wording import counted
 from .guard.judgement import WantedMemory, backs, find_origin, judge, mentions
 from .guard.sources import Sources

@@ -7,21 +7,21 @@ external resources. File names, settings and lines of the transcripts are escape
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-import msgspec
-
 from ..core.markup import Child, Html, bdi, join, tag
 from ..core.settings import Billing
+from ..language.text import HTML_LANGUAGE, Shown, Text, Words
 from ..language.wording import counted
 from .chart import ChartLine, ChartPoint, ChartWords, chart
 from .figures import ReplayedSession, RequestPoint
 from .report import ReplayReport
 from .request_table import RequestTable, request_tables
 from .savings import Saving, saving
-from .table import COLUMNS, REMARKS, UNITS_REMARK, cells, columns, headlines, named_rows, odd_remarks, short
+from .table import REMARKS, UNITS_REMARK, cells, columns, headlines, named_rows, odd_remarks, short
 from .variants import RECORDED
 
 # Identifies an earlier report that may be replaced.
@@ -42,49 +42,6 @@ body { margin: 24px auto; max-width: 1200px; padding: 0 16px; overflow-wrap: any
 h1 { font-size: 19px; margin: 0; } h2 { font-size: 15px; margin: 28px 0 8px; } p { color: var(--soft); margin: 4px 0 14px; }
 """
 
-# The texts of the parts by key. The page has them in other languages too.
-ENGLISH: dict[str, str] = {
-    **{name: name for name in (*COLUMNS, *columns("subscription"))},
-    "lamina_with": "Lamina with {policy}",
-    "less": "{share} less",
-    "more": "{share} more",
-    "instead": "{ours} instead of {theirs}",
-    "n_input_units": "{n} input units",
-    "n_units": "{n} units",
-    "spread": "median session {median}; {dearer} of {sessions} over 2% more",
-    "bill": "Recorded bill: {usd} in the transcripts",
-    "bill_added": "{usd} estimated for calls that wrote a summary and are in no transcript ({n})",
-    "bill_left": "{usd} for cache breaks that nothing explains ({n})",
-    "use_added": "with estimated calls that wrote a summary and are in no transcript ({n})",
-    "use_left": "without cache breaks that nothing explains ({n})",
-    "use": "Recorded use: {what}.",
-    "figures": "Figures",
-    "over_time": "Window over time",
-    "zone": "UTC",
-    "meaning": "Meaning of the rows and columns",
-    "rows": (
-        "recorded: what the transcripts report. append: nothing is ever removed. lamina: your settings. The other rows are policies "
-        "of Lamina."
-    ),
-    "chart": (
-        "Tokens of each request over time ({zone}). Dots are decisions: the request does not start with the previous one. "
-        "Crosses are answers that quote a result which the request did not contain. Shaded: pauses over ten minutes, shortened."
-    ),
-    "dearest": "The {shown} dearest of {sessions} sessions.",
-    "chart_label": "Tokens of each request of {name}",
-    "calls": "Calls: {calls}. {costs}.",
-    "hidden_lines": "Lines hidden and needed later: {n}",
-    "and_more": "and {n} more",
-    "sessions": "Sessions",
-    "session": "session",
-    "call_count": "calls",
-    "not_finished": "not finished",
-    "notes": "Notes",
-    "skipped": "Skipped files",
-    "damaged": "Partly readable files",
-    **{f"remark_{at}": remark for at, remark in enumerate(REMARKS)},
-    "remark_units": UNITS_REMARK,
-}
 # The remarks that explain columns.
 COLUMN_REMARKS = (0, 2, 3)
 
@@ -96,19 +53,16 @@ class SessionName(NamedTuple):
     address: str = ""
 
 
-class ReportWords(msgspec.Struct, frozen=True):
-    """The words of a report: its texts by key, how it says the sentences and the rows of this report, its times, and its amounts."""
+class ReportWords(Words):
+    """The words of a report, with its times and amounts."""
 
-    texts: Mapping[str, str]
-    told: Callable[[str], str] = str
-    times: ChartWords = ChartWords()
-    billing: Billing = "list"
-
-    def __getitem__(self, key: str) -> str:
-        return self.texts[key]
+    def __init__(self, language: Shown = "en", billing: Billing = "list", times: ChartWords | None = None) -> None:
+        super().__init__(language)
+        self.billing = billing
+        self.times = times or ChartWords()
 
 
-IN_ENGLISH = ReportWords(ENGLISH)
+IN_ENGLISH = ReportWords()
 Names: TypeAlias = Mapping[str, SessionName]
 NO_NAMES: dict[str, SessionName] = {}
 
@@ -117,22 +71,18 @@ def page(report: ReplayReport, title: str, *, requests: bool = False, billing: B
     """Return the report as one file; it begins with BEGINNING. With `requests` it has a table of the requests of each session."""
     first, *_ = headlines(report, billing)
     count = f"{counted(report.sessions, 'recorded session')}, {counted(report.calls, 'call')}, replayed by Lamina."
-    return translated_page(
-        report, title, f"{first} {count}", msgspec.structs.replace(IN_ENGLISH, billing=billing), requests=requests
-    )
+    return translated_page(report, title, f"{first} {count}", ReportWords("en", billing), requests=requests)
 
 
-def translated_page(
-    report: ReplayReport, title: str, lead: str, texts: ReportWords, *, lang: str = "en", requests: bool = False
-) -> str:
-    """Return the report as one file in the language of these texts. `lead` is its first sentence."""
+def translated_page(report: ReplayReport, title: str, lead: str, words: ReportWords, *, requests: bool = False) -> str:
+    """Return the report as one file in the language of these words. `lead` is its first sentence."""
     body = join(
         (
             tag("h1", None, title),
             tag("p", None, lead),
-            differences(report, texts),
-            [(tag("h2", None, heading), part) for heading, part in parts(report, texts)],
-            (tag("h2", None, "Requests"), [_requests(table) for table in request_tables(report, texts.billing)])
+            differences(report, words),
+            [(tag("h2", None, heading), part) for heading, part in parts(report, words)],
+            (tag("h2", None, "Requests"), [_requests(table) for table in request_tables(report, words.billing)])
             if requests
             else None,
         )
@@ -143,7 +93,7 @@ def translated_page(
         tag("title", None, title),
     )
     sheet = f"<style>{FILE_STYLE}{style()}</style>"  # our own text, which an element of this kind holds as it is
-    return f'{BEGINNING}\n<html lang="{lang}"><head>{join(head)}{sheet}</head>\n{tag("body", None, body)}</html>\n'
+    return f'{BEGINNING}\n<html lang="{HTML_LANGUAGE[words.language]}"><head>{join(head)}{sheet}</head>\n{tag("body", None, body)}</html>\n'
 
 
 def _requests(table: RequestTable) -> Html:
@@ -157,49 +107,58 @@ def style() -> str:
     return Path(__file__).with_name("report.css").read_text("utf-8")
 
 
-def parts(report: ReplayReport, texts: ReportWords = IN_ENGLISH, names: Names = NO_NAMES) -> list[tuple[str, Html]]:
+def parts(report: ReplayReport, words: ReportWords = IN_ENGLISH, names: Names = NO_NAMES) -> list[tuple[str, Html]]:
     """Return the report below its differences: headings and their content. `names` has those of sessions by file."""
-    general = [texts[f"remark_{at}"] for at in range(len(REMARKS)) if at not in COLUMN_REMARKS]
-    told = [texts.told(one) for one in odd_remarks(report, texts.billing)]
+    general = [words(remark) for at, remark in enumerate(REMARKS) if at not in COLUMN_REMARKS]
+    told = [words(one) for one in odd_remarks(report, words.billing)]
     made = [
-        (texts["figures"], figures_table(report, texts)),
-        (texts["over_time"], charts(report, texts, names)),
-        (texts["sessions"], sessions_table(report, texts, names)),
-        (texts["notes"], _list([*general, *told])),
-        (texts["skipped"], _list([texts.told(one) for one in report.skipped])),
-        (texts["damaged"], _list([texts.told(one) for one in report.damaged])),
+        (words("Figures"), figures_table(report, words)),
+        (words("Window over time"), charts(report, words, names)),
+        (words("Sessions"), sessions_table(report, words, names)),
+        (words("Notes"), _list([*general, *told])),
+        (words("Skipped files"), _list([words(one) for one in report.skipped])),
+        (words("Partly readable files"), _list([words(one) for one in report.damaged])),
     ]
     return [(heading, part) for heading, part in made if part]
 
 
-def differences(report: ReplayReport, texts: ReportWords = IN_ENGLISH) -> Html:
+def differences(report: ReplayReport, words: ReportWords = IN_ENGLISH) -> Html:
     """Return what each policy would have cost beside the recording, the settings in force first."""
     colours = colours_of(report)
-    found = [(name, saving(report.played, name, texts.billing)) for name in named_rows(report) if name != RECORDED]
-    made = [_difference(name, colours[name], saved, texts) for name, saved in found if saved is not None]
+    found = [(name, saving(report.played, name, words.billing)) for name in named_rows(report) if name != RECORDED]
+    made = [_difference(name, colours[name], saved, words) for name, saved in found if saved is not None]
     return tag("dl", {"class": "figs"}, made) if made else join(())
 
 
-def recorded_bill(report: ReplayReport, texts: ReportWords = IN_ENGLISH) -> str:
+def recorded_bill(report: ReplayReport, words: ReportWords = IN_ENGLISH) -> str:
     """Return how the recorded bill differs from the transcripts' own sum; empty if it does not."""
     found = report.figures.get(RECORDED)
     if found is None or not (found.unrecorded_calls or found.unexplained_breaks):
         return ""
-    if texts.billing == "subscription":
-        counts = {"use_added": found.unrecorded_calls, "use_left": found.unexplained_breaks}
-        return texts["use"].format(what="; ".join(texts[key].format(n=f"{n:,}") for key, n in counts.items() if n))
+    if words.billing == "subscription":
+        counts = {
+            Text("with estimated calls that wrote a summary and are in no transcript ({n})"): found.unrecorded_calls,
+            Text("without cache breaks that nothing explains ({n})"): found.unexplained_breaks,
+        }
+        return words("Recorded use: {what}.", what="; ".join(words(text, n=n) for text, n in counts.items() if n))
     paid = found.usd - found.unrecorded_usd + found.unexplained_usd
-    line = texts["bill"].format(usd=f"${paid:,.2f}")
+    line = words("Recorded bill: {usd} in the transcripts", usd=f"${paid:,.2f}")
     if found.unrecorded_calls:
-        line += " + " + texts["bill_added"].format(usd=f"${found.unrecorded_usd:,.2f}", n=f"{found.unrecorded_calls:,}")
+        line += " + " + words(
+            "{usd} estimated for calls that wrote a summary and are in no transcript ({n})",
+            usd=f"${found.unrecorded_usd:,.2f}",
+            n=found.unrecorded_calls,
+        )
     if found.unexplained_breaks:
-        line += " − " + texts["bill_left"].format(usd=f"${found.unexplained_usd:,.2f}", n=f"{found.unexplained_breaks:,}")
+        line += " − " + words(
+            "{usd} for cache breaks that nothing explains ({n})", usd=f"${found.unexplained_usd:,.2f}", n=found.unexplained_breaks
+        )
     return f"{line} = ${found.usd:,.2f}"
 
 
-def _difference(name: str, colour: str, saved: Saving, texts: ReportWords) -> Html:
-    subject = texts["lamina_with"].format(policy=texts.told(name))
-    change, amounts, middle = saving_words(saved, texts)
+def _difference(name: str, colour: str, saved: Saving, words: ReportWords) -> Html:
+    subject = words("Lamina with {policy}", policy=name)
+    change, amounts, middle = saving_words(saved, words)
     return tag(
         "div",
         None,
@@ -210,83 +169,98 @@ def _difference(name: str, colour: str, saved: Saving, texts: ReportWords) -> Ht
     )
 
 
-def saving_words(saved: Saving, texts: ReportWords) -> tuple[str, str, str]:
+def saving_words(saved: Saving, words: ReportWords) -> tuple[str, str, str]:
     """Return the difference to the recording as a share, as two amounts, and over the sessions."""
-    ours, theirs = _amount(sum(saved.costs), saved, texts), _amount(sum(saved.recorded), saved, texts)
-    middle = texts["spread"].format(median=_compared(saved.median, texts), dearer=f"{saved.dearer:,}", sessions=len(saved.costs))
-    return _compared(saved.share, texts), texts["instead"].format(ours=ours, theirs=theirs), middle
+    ours, theirs = _amount(sum(saved.costs), saved, words), _amount(sum(saved.recorded), saved, words)
+    middle = words(
+        "median session {median}; {dearer} of {sessions} over 2% more",
+        median=_compared(saved.median, words),
+        dearer=f"{saved.dearer:,}",
+        sessions=len(saved.costs),
+    )
+    return _compared(saved.share, words), words("{ours} instead of {theirs}", ours=ours, theirs=theirs), middle
 
 
-def _amount(cost: float, saved: Saving, texts: ReportWords) -> str:
-    return f"${cost:,.2f}" if saved.unit == "usd" else texts[f"n_{saved.unit}"].format(n=f"{cost:,.0f}")
+def _amount(cost: float, saved: Saving, words: ReportWords) -> str:
+    if saved.unit == "usd":
+        return f"${cost:,.2f}"
+    return words("{n} units" if saved.unit == "units" else "{n} input units", n=f"{cost:,.0f}")
 
 
-def _compared(share: float, texts: ReportWords) -> str:
-    return texts["less" if share >= 0 else "more"].format(share=f"{abs(share):.0%}")
+def _compared(share: float, words: ReportWords) -> str:
+    return words("{share} less" if share >= 0 else "{share} more", share=f"{abs(share):.0%}")
 
 
 def colours_of(report: ReplayReport) -> dict[str, str]:
     return {name: COLOURS[at % len(COLOURS)] for at, name in enumerate(report.figures)}
 
 
-def figures_table(report: ReplayReport, texts: ReportWords = IN_ENGLISH) -> Html:
+def figures_table(report: ReplayReport, words: ReportWords = IN_ENGLISH) -> Html:
     """Return the figures, one row a policy, and the meaning of the rows and columns."""
     colours = colours_of(report)
-    rows = [
-        [(tag("i", {"class": f"dot {colours[name]}"}), bdi(texts.told(row[0]))), *row[1:]] for name, row in _cells(report, texts)
+    rows = [[(tag("i", {"class": f"dot {colours[name]}"}), bdi(words(row[0]))), *row[1:]] for name, row in _cells(report, words)]
+    heads = [words(title) for title in columns(words.billing)]
+    meaning = [
+        words(
+            "recorded: what the transcripts report. append: nothing is ever removed. lamina: your settings. The "
+            "other rows are policies of Lamina."
+        ),
+        *(words(UNITS_REMARK if at == 0 and words.billing == "subscription" else REMARKS[at]) for at in COLUMN_REMARKS),
     ]
-    heads = [texts[title] for title in columns(texts.billing)]
-    keys = [f"remark_{'units' if at == 0 and texts.billing == 'subscription' else at}" for at in COLUMN_REMARKS]
-    meaning = [texts["rows"], *(texts[key] for key in keys)]
     return join(
         (
-            _table(texts["figures"], heads, rows),
-            tag("details", {"class": "unfold"}, tag("summary", None, texts["meaning"]), _list(meaning)),
+            _table(words("Figures"), heads, rows),
+            tag("details", {"class": "unfold"}, tag("summary", None, words("Meaning of the rows and columns")), _list(meaning)),
         )
     )
 
 
-def _cells(report: ReplayReport, texts: ReportWords) -> list[tuple[str, list[str]]]:
-    return [(name, cells(report, name, texts.billing)) for name in report.figures]
+def _cells(report: ReplayReport, words: ReportWords) -> list[tuple[str, list[str]]]:
+    return [(name, cells(report, name, words.billing)) for name in report.figures]
 
 
-def charts(report: ReplayReport, texts: ReportWords = IN_ENGLISH, names: Names = NO_NAMES) -> Html:
+def charts(report: ReplayReport, words: ReportWords = IN_ENGLISH, names: Names = NO_NAMES) -> Html:
     """Return the window of each session over time, one line a policy and the recording in grey; the dearest session first."""
     drawn = [session for session in report.played if session.points]
     if not drawn:
         return join(())
     rows, colours = named_rows(report), colours_of(report)
-    keys = [tag("span", None, tag("i", {"class": f"dot {colours[row]}"}), bdi(texts.told(row))) for row in rows]
-    more = texts["dearest"].format(shown=f"{len(drawn):,}", sessions=f"{report.sessions:,}")
+    keys = [tag("span", None, tag("i", {"class": f"dot {colours[row]}"}), bdi(words(row))) for row in rows]
+    more = words("The {shown} dearest of {sessions} sessions.", shown=f"{len(drawn):,}", sessions=f"{report.sessions:,}")
     figures = [
-        _chart(session, _name(session, names), rows, colours, texts) for session in sorted(drawn, key=lambda one: -one.cost)
+        _chart(session, _name(session, names), rows, colours, words) for session in sorted(drawn, key=lambda one: -one.cost)
     ]
     told = tag(
         "p",
         {"class": "soft small"},
-        texts["chart"].format(zone=texts["zone"]),
+        words(
+            "Tokens of each request over time ({zone}). Dots are decisions: the request does not start with the "
+            "previous one. Crosses are answers that quote a result which the request did not contain. Shaded: "
+            "pauses over ten minutes, shortened.",
+            zone="UTC" if words.times.zone is UTC else words("your time"),
+        ),
         f" {more}" if len(drawn) < report.sessions else None,
     )
     return join((tag("div", {"class": "keys"}, keys), figures, told))
 
 
 def _chart(
-    session: ReplayedSession, name: SessionName, rows: Sequence[str], colours: Mapping[str, str], texts: ReportWords
+    session: ReplayedSession, name: SessionName, rows: Sequence[str], colours: Mapping[str, str], words: ReportWords
 ) -> Html:
     lines = [
-        ChartLine(texts.told(row), colours[row], [_point(point, texts) for point in session.points[row]])
+        ChartLine(words(row), colours[row], [_point(point, words) for point in session.points[row]])
         for row in rows
         if session.points.get(row)
     ]
-    costs = ", ".join(f"{texts.told(row)} {_money(session, row, texts)}" for row in rows)
-    picture = chart(lines, label=texts["chart_label"].format(name=name.title), words=texts.times)
+    costs = ", ".join(f"{words(row)} {_money(session, row, words)}" for row in rows)
+    picture = chart(lines, label=words("Tokens of each request of {name}", name=name.title), words=words.times)
     return tag(
         "figure",
         {"class": "steps"},
         tag("h3", None, _link(name)),
-        tag("figcaption", None, texts["calls"].format(calls=f"{session.calls:,}", costs=costs)),
+        tag("figcaption", None, words("Calls: {calls}. {costs}.", calls=f"{session.calls:,}", costs=costs)),
         tag("div", {"class": "scroll-x", "tabindex": 0, "role": "group", "aria-label": name.title}, picture),
-        _needed(session, rows, texts),
+        _needed(session, rows, words),
     )
 
 
@@ -298,22 +272,22 @@ def _link(name: SessionName) -> Html:
     return tag("a", {"href": name.address}, bdi(name.title)) if name.address else bdi(name.title)
 
 
-def _point(point: RequestPoint, texts: ReportWords) -> ChartPoint:
-    return ChartPoint(point.time, point.tokens, texts.told(point.decision), "; ".join(point.hidden))
+def _point(point: RequestPoint, words: ReportWords) -> ChartPoint:
+    return ChartPoint(point.time, point.tokens, words(point.decision), "; ".join(point.hidden))
 
 
-def _needed(session: ReplayedSession, rows: Sequence[str], texts: ReportWords) -> Html | None:
+def _needed(session: ReplayedSession, rows: Sequence[str], words: ReportWords) -> Html | None:
     """List what was hidden when an answer quoted it."""
-    lines = [f"{texts.told(row)}: {example}" for row in rows for point in session.points.get(row, ()) for example in point.hidden]
+    lines = [f"{words(row)}: {example}" for row in rows for point in session.points.get(row, ()) for example in point.hidden]
     if not lines:
         return None
     shown = [tag("li", None, bdi(line)) for line in lines[:MOST_HIDDEN]]
-    more = tag("li", None, texts["and_more"].format(n=f"{len(lines) - MOST_HIDDEN:,}")) if len(lines) > MOST_HIDDEN else None
-    title = texts["hidden_lines"].format(n=f"{len(lines):,}")
+    more = tag("li", None, words("and {n} more", n=f"{len(lines) - MOST_HIDDEN:,}")) if len(lines) > MOST_HIDDEN else None
+    title = words("Lines hidden and needed later: {n}", n=f"{len(lines):,}")
     return tag("details", {"class": "unfold"}, tag("summary", None, title), tag("ul", {"class": "remarks"}, shown, more))
 
 
-def sessions_table(report: ReplayReport, texts: ReportWords = IN_ENGLISH, names: Names = NO_NAMES) -> Html:
+def sessions_table(report: ReplayReport, words: ReportWords = IN_ENGLISH, names: Names = NO_NAMES) -> Html:
     """Return the cost of each session under each policy, the dearest first."""
     rows = [row for row in named_rows(report) if row != RECORDED]
     ordered = sorted(report.played, key=lambda one: -one.cost)
@@ -321,31 +295,29 @@ def sessions_table(report: ReplayReport, texts: ReportWords = IN_ENGLISH, names:
         [
             _link(_name(one, names)),
             f"{one.calls:,}",
-            _money(one, RECORDED, texts),
-            *(f"{_money(one, row, texts)} ({_saved(one, row, texts)})" for row in rows),
+            _money(one, RECORDED, words),
+            *(f"{_money(one, row, words)} ({_saved(one, row, words)})" for row in rows),
         ]
         for one in ordered[:MOST_SESSIONS]
     ]
     if not made:
         return join(())
     left = len(ordered) - MOST_SESSIONS
-    more = tag("p", None, texts["and_more"].format(n=f"{left:,}")) if left > 0 else None
-    return join(
-        (_table(texts["sessions"], [texts["session"], texts["call_count"], *map(texts.told, (RECORDED, *rows))], made), more)
-    )
+    more = tag("p", None, words("and {n} more", n=f"{left:,}")) if left > 0 else None
+    return join((_table(words("Sessions"), [words("session"), words("calls"), *map(words, (RECORDED, *rows))], made), more))
 
 
-def _money(session: ReplayedSession, row: str, texts: ReportWords) -> str:
+def _money(session: ReplayedSession, row: str, words: ReportWords) -> str:
     figures = session.figures[row]
     if figures.stopped_sessions:
-        return texts["not_finished"]
-    if texts.billing == "subscription":
-        return texts["n_units"].format(n=short(figures.units))
+        return words("not finished")
+    if words.billing == "subscription":
+        return words("{n} units", n=short(figures.units))
     return "?" if figures.cost_usd is None else f"${figures.cost_usd:,.2f}"
 
 
-def _saved(session: ReplayedSession, row: str, texts: ReportWords) -> str:
-    saved = saving([session], row, texts.billing)
+def _saved(session: ReplayedSession, row: str, words: ReportWords) -> str:
+    saved = saving([session], row, words.billing)
     return f"{-saved.share:+.0%}" if saved is not None else "–"
 
 

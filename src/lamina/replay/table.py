@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..core.settings import Billing
+from ..language.text import Text
 from ..language.wording import counted
 from ..providers.amounts import units_of
 from .figures import ReplayFigures
@@ -28,51 +29,59 @@ def _share(part: int, whole: int) -> str:
     return f"{part / whole:.1%}" if whole else "–"
 
 
-_CELLS: dict[str, Callable[[ReplayFigures], str]] = {
-    "cost": lambda figures: "?" if figures.cost_usd is None else f"${figures.cost_usd:,.2f}",
-    "input units": lambda figures: short(figures.input_units),
-    "cached": lambda figures: _share(figures.usage.cache_read, figures.usage.prompt),
-    "written": lambda figures: short(figures.usage.cache_write),
-    "side calls": lambda figures: f"{figures.side_calls:,}",
-    "compactions": lambda figures: f"{figures.compactions:,}",
-    "clearings": lambda figures: f"{figures.clearings:,}",
-    "breaks": lambda figures: f"{figures.breaks:,}",
-    "regrets": lambda figures: f"{figures.regrets:,}",
-    "fetched": lambda figures: f"{figures.fetched:,}",
-    "hidden": lambda figures: _share(figures.quotes_hidden, figures.quotes),
-    "peak": lambda figures: short(figures.peak_tokens),
-    "facts kept": lambda figures: _share(figures.facts_in_context, figures.facts),
-    "files kept": lambda figures: _share(figures.files_in_context, figures.files),
+_CELLS: dict[Text, Callable[[ReplayFigures], str]] = {
+    Text("cost"): lambda figures: "?" if figures.cost_usd is None else f"${figures.cost_usd:,.2f}",
+    Text("input units"): lambda figures: short(figures.input_units),
+    Text("cached"): lambda figures: _share(figures.usage.cache_read, figures.usage.prompt),
+    Text("written"): lambda figures: short(figures.usage.cache_write),
+    Text("side calls"): lambda figures: f"{figures.side_calls:,}",
+    Text("compactions"): lambda figures: f"{figures.compactions:,}",
+    Text("clearings"): lambda figures: f"{figures.clearings:,}",
+    Text("breaks"): lambda figures: f"{figures.breaks:,}",
+    Text("regrets"): lambda figures: f"{figures.regrets:,}",
+    Text("fetched"): lambda figures: f"{figures.fetched:,}",
+    Text("hidden"): lambda figures: _share(figures.quotes_hidden, figures.quotes),
+    Text("peak"): lambda figures: short(figures.peak_tokens),
+    Text("facts kept"): lambda figures: _share(figures.facts_in_context, figures.facts),
+    Text("files kept"): lambda figures: _share(figures.files_in_context, figures.files),
 }
 # The tokens as one number and by price class, which take the place of cost and input units under a subscription.
-_TOKENS: dict[str, Callable[[ReplayFigures], str]] = {
-    "units": lambda figures: short(figures.units),
-    "read": lambda figures: short(figures.usage.cache_read),
-    "written": _CELLS["written"],
-    "uncached": lambda figures: short(figures.usage.input_tokens),
-    "output": lambda figures: short(figures.usage.output_tokens),
+_TOKENS: dict[Text, Callable[[ReplayFigures], str]] = {
+    Text("units"): lambda figures: short(figures.units),
+    Text("read"): lambda figures: short(figures.usage.cache_read),
+    Text("written"): lambda figures: short(figures.usage.cache_write),
+    Text("uncached"): lambda figures: short(figures.usage.input_tokens),
+    Text("output"): lambda figures: short(figures.usage.output_tokens),
 }
 _USED = {name: cell for name, cell in (_TOKENS | _CELLS).items() if name not in ("cost", "input units")}
-COLUMNS = ("policy", "saved", *_CELLS)
+COLUMNS = (Text("policy"), Text("saved"), *_CELLS)
 # What the figures mean, in every report.
 REMARKS = (
-    "An input unit is the price of one uncached input token: a cache read counts 0.1, a cache write 1.25 (2 for one hour), "
-    "an output token of a background call 5. Recorded answers are not included; they are in the cost.",
-    "The answers are the recorded ones under every policy. Summaries and notes are made by local functions, which also "
-    "determine their length.",
-    "A regret is a file or result that was read again after it was removed from view. Fetched: an Edit or Read needed text that "
-    "had left the context, so a call that fetches it is added and paid.",
-    "Hidden: of the results that answers quote (a line of 20 characters or more), those with a quoted line that the request "
-    "did not contain.",
+    Text(
+        "An input unit is the price of one uncached input token: a cache read counts 0.1, a cache write 1.25 (2 for one hour), "
+        "an output token of a background call 5. Recorded answers are not included; they are in the cost."
+    ),
+    Text(
+        "The answers are the recorded ones under every policy. Summaries and notes are made by local functions, which also "
+        "determine their length."
+    ),
+    Text(
+        "A regret is a file or result that was read again after it was removed from view. Fetched: an Edit or Read needed text that "
+        "had left the context, so a call that fetches it is added and paid."
+    ),
+    Text(
+        "Hidden: of the results that answers quote (a line of 20 characters or more), those with a quoted line that the request "
+        "did not contain."
+    ),
 )
 
 
-def columns(billing: Billing) -> tuple[str, ...]:
+def columns(billing: Billing) -> tuple[Text, ...]:
     return COLUMNS if billing == "list" else (*COLUMNS[:2], *_USED)
 
 
 # Replaces the first remark under a subscription.
-UNITS_REMARK = (
+UNITS_REMARK = Text(
     "A unit is one uncached input token: a cache read counts 0.1, a cache write 1.25 (2 for one hour), an output token 5, "
     "whatever the model."
 )

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from ..history.request_blocks import RequestBlock, RequestBlocks
+from ..language.text import Text
+from . import labels
 from .conversation import turn_address
 from .html import Html, bdi, cut, file_name, tag
 from .numbers import price, tokens
@@ -38,13 +40,13 @@ def _row(words: Words, opened: OpenSession, found: RequestBlocks, block: Request
     summary = tag(
         "summary",
         None,
-        tag("span", {"class": f"sw k-{block.kind}", "title": words(f"kind.{block.kind}")}),
+        tag("span", {"class": f"sw k-{block.kind}", "title": words(labels.BLOCK_KINDS[block.kind])}),
         tag(
             "span",
             {"class": "what"},
             tag("b", None, mark, bdi(block_label(words, block))),
             " ",
-            tag("span", {"class": "tag"}, words("request.older")) if block.older_copy else None,
+            tag("span", {"class": "tag"}, words("older copy")) if block.older_copy else None,
             named,
         ),
         picture,
@@ -57,34 +59,48 @@ def block_label(words: Words, block: RequestBlock) -> str:
     """Return the tool of a call or result, or the kind of the block."""
     _, _, tool = block.label.partition(" of ")
     if tool:
-        return words("request.call", tool=tool) if block.kind == "call" else tool
-    return words(f"kind.{block.kind}") if block.kind.startswith("unrecorded") or block.label in PLAIN else words.told(block.label)
+        return words("{tool} call", tool=tool) if block.kind == "call" else tool
+    return (
+        words(labels.BLOCK_KINDS[block.kind])
+        if block.kind.startswith("unrecorded") or block.label in PLAIN
+        else words.told(block.label)
+    )
 
 
 def _more(words: Words, opened: OpenSession, found: RequestBlocks, block: RequestBlock) -> Html:
     since = found.number + 1 - block.entered_at
     facts: list[tuple[str, str | Html]] = [
-        (words("request.why"), bdi(words.told(block.why))),
-        (words("request.in_window"), words("request.since_request", at=block.entered_at, n=max(1, since))),
-        (words("request.carried"), price(words, block.carried_usd if words.billing == "list" else block.carried_units)),
-        (words("request.cache"), words(f"cached.{block.cached}")),
+        (words("Why it is here"), bdi(words.told(block.why))),
+        (
+            words("In the window"),
+            words("since request {at} ({n} request)|since request {at} ({n} requests)", at=block.entered_at, n=max(1, since)),
+        ),
+        (
+            words("Carried so far" if words.billing == "list" else Text("Carried so far##use")),
+            price(words, block.carried_usd if words.billing == "list" else block.carried_units),
+        ),
+        (words("Cache"), words(labels.CACHED[block.cached])),
     ]
     turn = _turn_of(opened, block.entered_at)
     if block.record is not None:
         base = address(opened.session)
         facts.append(
             (
-                words("request.comes_from"),
+                words("Comes from"),
                 tag(
                     "a",
                     {"href": turn_address(base, turn, show=block.record, r=found.number)},
-                    words("request.turn_link", turn=turn),
+                    words("turn {turn}", turn=turn),
                 ),
             )
         )
     listed = [(tag("dt", None, name), tag("dd", None, value)) for name, value in facts]
     raw = f"{address(opened.session)}/records/{quote(block.record, safe='')}" if block.record is not None else None
-    link = tag("p", None, tag("a", {"class": "small", "href": raw, "data-load": raw}, words("request.record"))) if raw else None
+    link = (
+        tag("p", None, tag("a", {"class": "small", "href": raw, "data-load": raw}, words("Show the record as JSON")))
+        if raw
+        else None
+    )
     text = tag("pre", {"dir": "auto"}, block.words) if block.words else None
     return tag("div", {"class": "more"}, tag("dl", None, listed), text, link)
 

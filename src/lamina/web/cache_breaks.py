@@ -17,6 +17,8 @@ from ..core.errors import LaminaError
 from ..history.money import local_day
 from ..history.scan import half_hour
 from ..history.sessions import SourceSession
+from ..language.text import Text
+from . import labels
 from .html import Html, bdi, tag
 from .numbers import price, share, sum_known, tokens
 from .period import Period
@@ -138,9 +140,26 @@ def panel(words: Words, asked: Period, listing: Listing, known: BreakCauses) -> 
     found, missing = known.of(every)
     causes = _causes(words, asked, found)
     times, again = sum(one.times for one in causes.values()), sum(one.tokens for one in causes.values())
-    told = words("overview.broke", n=times, tokens=tokens(again)) if times else words("overview.no_breaks")
-    status = tag("p", {"class": "soft small", "role": "status"}, words("overview.reading_breaks", n=missing)) if missing else None
-    head = tag("header", None, tag("h2", None, words("overview.breaks")))
+    told = (
+        words(
+            "The cache broke once: {tokens} tokens were written again.|The cache broke {n} times: {tokens} "
+            "tokens were written again.",
+            n=times,
+            tokens=tokens(again),
+        )
+        if times
+        else words("No cache breaks in this period.")
+    )
+    status = (
+        tag(
+            "p",
+            {"class": "soft small", "role": "status"},
+            words("Reading {n} session with cache breaks …|Reading {n} sessions with cache breaks …", n=missing),
+        )
+        if missing
+        else None
+    )
+    head = tag("header", None, tag("h2", None, words("Cache breaks")))
     shown = tag("p", None, told) if times or not missing else None
     table = tag("div", {"class": "scroll"}, _table(words, causes)) if causes else None
     body = "body reading" if missing and not causes else "body"  # keeps the place of the table
@@ -165,9 +184,9 @@ def _causes(words: Words, asked: Period, found: Iterable[tuple[SourceSession, Ca
 def _name(words: Words, one: CacheBreak) -> str:
     """Return the cause of a break. How long the pause was that ended a cache entry makes no cause of its own."""
     if one.kind != "break":
-        return words(f"overview.cause_{one.kind}")
+        return words(labels.CAUSES[one.kind])
     if one.title.startswith(EXPIRED):
-        return words("overview.cause_expired")
+        return words("Cache expired in a pause")
     return words.told(one.title)
 
 
@@ -178,13 +197,18 @@ def _table(words: Words, causes: dict[str, _Cause]) -> Html:
             "tr",
             None,
             tag("td", None, bdi(title)),
-            tag("td", None, words("overview.times", n=one.times)),
+            tag("td", None, words("once|{n} times", n=one.times)),
             tag("td", None, tokens(one.tokens)),
             tag("td", None, price(words, one.usd) if words.billing == "list" else share(one.tokens, again)),
-            tag("td", None, tag("a", {"href": one.link}, words("overview.worst"))),
+            tag("td", None, tag("a", {"href": one.link}, words("Show the worst"))),
         )
         for title, one in causes.items()
     ]
-    heads = ("overview.cause", "overview.how_often", "overview.again", "overview.cost")
+    heads = (
+        Text("Cause"),
+        Text("How often"),
+        Text("Tokens written again"),
+        Text("Cost") if words.billing == "list" else Text("Share"),
+    )
     head = tag("thead", None, tag("tr", None, [tag("th", None, words(one)) for one in heads], tag("th")))
     return tag("table", {"class": "data"}, head, tag("tbody", None, rows))

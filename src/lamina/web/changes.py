@@ -71,10 +71,19 @@ def change_route(site: Site, path: str, run: Run, *, writes: bool = True) -> Rou
     async def change(request: Request) -> Response:
         words = words_for(request)
         if writes and (site.read_only or RUN_BY_MODEL in site.environ):
-            return json_response({"message": words("frame.read_only" if site.read_only else "change.by_model")}, 403)
+            return json_response(
+                {
+                    "message": words(
+                        "You are looking at someone else's files. Changes are off."
+                        if site.read_only
+                        else "Changes are off: a model started this page. Run `lamina ui` in your own terminal."
+                    )
+                },
+                403,
+            )
         fields = await _fields(request)
         if fields is None:
-            return json_response({"message": words("change.bad_form")}, 400)
+            return json_response({"message": words("The form could not be read. Reload the page and try again.")}, 400)
         try:
             return json_response(await to_thread.run_sync(run, request, fields))
         except Conflict as conflict:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import Any
 
-from ..disk.regular_file import open_regular
+from ..disk.regular_file import FileStamp, open_regular, stamp
 from ..history.memories import MOST_BYTES, SourceMemory, read_memories
 from ..history.places import memory_files
 from ..memory.recall.rank import Corpus, Ranked, SearchDocument
@@ -17,14 +16,14 @@ from .memory_places import Place
 
 class CodexMemories:
     def __init__(self) -> None:
-        self._sections: dict[str, tuple[Any, list[SourceMemory]]] = {}
+        self._sections: dict[str, tuple[FileStamp, list[SourceMemory]]] = {}
 
     def sections(self, place: Place) -> list[SourceMemory]:
         found = list[SourceMemory]()
         for origin, path, _ in memory_files({"codex": place.path.parent}, []):
             with suppress(OSError), open_regular(path, follow=False) as opened:
                 info = os.fstat(opened.fileno())
-                state = (info.st_size, info.st_mtime_ns)
+                state = stamp(info)
                 known = self._sections.get(path)
                 if known is None or known[0] != state:
                     known = (state, list(read_memories(origin, path, opened.read(MOST_BYTES), info.st_mtime)))

@@ -8,6 +8,7 @@ from starlette.requests import Request
 
 from ..core.usage import Usage
 from ..history.window_series import TurnRow
+from ..language.text import Text
 from ..providers.amounts import Amount
 from .html import Attribute, Html, bdi, cut, tag
 from .numbers import amount, clock
@@ -31,34 +32,34 @@ def panel(words: Words, request: Request, opened: OpenSession) -> Html:
     first = (number - 1) * PAGE
     shown = found[first : first + PAGE]
     count = words(
-        "conversation.count",
-        turns=words("session.turns", n=len(series.turns)),
-        requests=words("session.requests_n", n=len(series.requests)),
+        "{turns}, {requests}",
+        turns=words("{n} turn|{n} turns", n=len(series.turns)),
+        requests=words("{n} request|{n} requests", n=len(series.requests)),
     )
-    match = words("conversation.match", n=len(found)) if wanted or errors else count
+    match = words("{n} turn matches|{n} turns match", n=len(found)) if wanted or errors else count
     failed = sum(turn.errors for turn in series.turns)
     only = tag(
         "label",
         {"class": "check"},
         tag("input", {"type": "checkbox", "name": "errors", "value": "1", "checked": errors}),
-        words("conversation.errors", n=failed),
+        words("{n} error|{n} errors", n=failed),
     )
     form = tag(
         "form",
         {"class": "filter", "id": "filter", "data-find": "conv-count conv-turns", "data-keep": True},
         tag("input", {"type": "hidden", "name": "r", "value": asked.get("r")}),
         only if failed else None,
-        search_box(words, name="find", value=wanted, label=words("conversation.filter")),
+        search_box(words, name="find", value=wanted, label=words("Filter this session")),
     )
     header = tag(
         "header",
         None,
-        tag("h2", {"id": "hc"}, words("conversation.title")),
+        tag("h2", {"id": "hc"}, words("Conversation")),
         tag("span", {"class": "soft small", "role": "status", "id": "conv-count"}, match),
         tag("span", {"class": "sp"}),
         form,
     )
-    empty = tag("p", {"class": "body soft"}, words("conversation.none")) if not shown else None
+    empty = tag("p", {"class": "body soft"}, words("No turn matches.")) if not shown else None
     here = number_of(request, "turn")
     rows = [_row(words, opened, turn, wanted, asked.get("show", "") if turn.number == here else None) for turn in shown]
     listed = tag("ol", {"class": "turns", "id": "turns"}, rows)
@@ -81,8 +82,8 @@ def _row(words: Words, opened: OpenSession, turn: TurnRow, wanted: str, show: st
     """Return the row of a turn. If `show` is given, the turn is open."""
     requests = turn.last_request - turn.first_request + 1 if turn.first_request else 0
     tools = ", ".join(f"{count} {name}" for name, count in sorted(turn.tools.items(), key=lambda pair: -pair[1])[:4])
-    failed = tag("span", {"class": "bad"}, words("conversation.failed", n=turn.errors)) if turn.errors else None
-    count = words("session.requests_n", n=requests) if requests else words("conversation.interrupted")
+    failed = tag("span", {"class": "bad"}, words("{n} failed", n=turn.errors)) if turn.errors else None
+    count = words("{n} request|{n} requests", n=requests) if requests else words("interrupted")
     summary = tag(
         "summary",
         None,
@@ -90,8 +91,8 @@ def _row(words: Words, opened: OpenSession, turn: TurnRow, wanted: str, show: st
         tag(
             "span",
             None,
-            tag("span", {"class": "txt"}, bdi(cut(turn.words, ROW_CHARS) or words("conversation.no_words"))),
-            tag("span", {"class": "sub"}, tag("span", None, bdi(tools) if tools else words("conversation.no_calls")), failed),
+            tag("span", {"class": "txt"}, bdi(cut(turn.words, ROW_CHARS) or words("Without a message from you"))),
+            tag("span", {"class": "sub"}, tag("span", None, bdi(tools) if tools else words("no tool calls")), failed),
         ),
         tag(
             "span",
@@ -103,7 +104,7 @@ def _row(words: Words, opened: OpenSession, turn: TurnRow, wanted: str, show: st
     )
     url = f"{address(opened.session)}/turns/{turn.number}"
     load: dict[str, Attribute] = {"id": f"d{turn.number}", "data-load": f"{url}?{urlencode({'find': wanted})}" if wanted else url}
-    content = tag("noscript", None, tag("p", {"class": "ev"}, tag("a", {"href": url}, words("conversation.open"))))
+    content = tag("noscript", None, tag("p", {"class": "ev"}, tag("a", {"href": url}, words("Open this turn"))))
     if show is not None and (read := read_turn(words, opened, turn.number)) is not None:
         load, content = load | {"open": True, "data-loaded": "1"}, turn_events(read, find=wanted, show=show)
     facts: dict[str, Attribute] = {"data-first": turn.first_request, "data-last": turn.last_request, "data-here": show == ""}
@@ -126,8 +127,8 @@ def _pages(words: Words, request: Request, number: int, count: int) -> Html | No
 
     return tag(
         "nav",
-        {"class": "pages", "aria-label": words("sessions.pages")},
-        link(number - 1, "conversation.earlier") if number > 1 else None,
+        {"class": "pages", "aria-label": words("Pages")},
+        link(number - 1, Text("Earlier turns")) if number > 1 else None,
         tag("span", {"class": "soft"}, f"{number} / {-(-count // PAGE)}"),
-        link(number + 1, "conversation.later") if number * PAGE < count else None,
+        link(number + 1, Text("Later turns")) if number * PAGE < count else None,
     )

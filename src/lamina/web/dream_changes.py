@@ -48,7 +48,7 @@ def routes(site: Site) -> list[Route]:
 def _start(site: Site, words: Words, fields: Fields) -> Done:
     place = place_of(site, words, fields)
     if place.project is None or place.agent is not None:
-        raise InputError(place.name, words("dreams.no_project"))
+        raise InputError(place.name, words("the directory of its project is unknown, so no dream can run"))
     provider = open_chosen_provider(None, site.places.settings_of(place))
     begun = site.dreams.start(place.id, lambda abort, tell: _run(site, place, provider, abort, tell))
     with suppress(TimeoutError, Stopped):  # the list of dreams shows that it starts, and why it could not
@@ -57,7 +57,9 @@ def _start(site: Site, words: Words, fields: Fields) -> Done:
         except LaminaError:
             site.dreams.forget(place.id)
             raise
-    return Done(words("dreams.started" if begun.done() else "dreams.starts", name=place.name), None, "/dreams")
+    return Done(
+        words("A dream of {name} has started." if begun.done() else "A dream of {name} starts.", name=place.name), None, "/dreams"
+    )
 
 
 def _run(site: Site, place: Place, provider: Provider, abort: Event, tell: Callable[[], None]) -> None:
@@ -84,27 +86,27 @@ def _stop(site: Site, words: Words, fields: Fields) -> Done:
         holder = DreamLock(gated.store.root).holder()
         asked = holder is not None and holder.alive and request_kill(gated.store.root, dream)
     if asked:
-        return Done(words("dreams.stopping"))
+        return Done(words("The dream stops. Memory stays as it was before."))
     found = dreams_of(site.memories, place)
     if found is None or found.running is None:
-        raise InputError("dream", words("dreams.none_runs"))
+        raise InputError("dream", words("no dream is running"))
     said = recover_memory(place.project or place.path, site.home, site.places.settings_of(place))
-    return Done(" ".join(map(words.told, said)) or words("dreams.stopping"))
+    return Done(" ".join(map(words.told, said)) or words("The dream stops. Memory stays as it was before."))
 
 
 def _dismiss(site: Site, words: Words, fields: Fields) -> Done:
     """Show the reason why a dream could not begin no longer."""
     place, at = place_of(site, words, fields), fields.get("at", "")
     if not site.dreams.dismiss(place.id, at):
-        raise InputError(place.name, words("dreams.none_failed"))
-    return Done(words("dreams.dismissed"), Undo(SHOW_AGAIN, {"place": place.id, "at": at}))
+        raise InputError(place.name, words("has no dream that could not begin"))
+    return Done(words("Dismissed."), Undo(SHOW_AGAIN, {"place": place.id, "at": at}))
 
 
 def _show_again(site: Site, words: Words, fields: Fields) -> Done:
     place, at = place_of(site, words, fields), fields.get("at", "")
     if not site.dreams.show_again(place.id, at):
-        raise InputError(place.name, words("dreams.none_failed"))
-    return Done(words("dreams.shown_again"), Undo(DISMISS, {"place": place.id, "at": at}), "/dreams")
+        raise InputError(place.name, words("has no dream that could not begin"))
+    return Done(words("It is shown again."), Undo(DISMISS, {"place": place.id, "at": at}), "/dreams")
 
 
 def _undo(site: Site, words: Words, fields: Fields) -> Done:
@@ -120,7 +122,7 @@ def _undo_one(site: Site, words: Words, fields: Fields) -> Done:
     place, dream = place_of(site, words, fields), fields.get("dream", "")
     files = fields.get("files", "").splitlines()
     if not files:
-        raise InputError("dream", words("dreams.nothing"))
+        raise InputError("dream", words("nothing to change"))
     with site.places.open(place) as memory:
         done = undo_changes(memory.store("private"), dream, files)
     form = Undo(REDO, {"place": place.id, "dream": dream, "undo": done.undo}) if done.undo else None
@@ -132,15 +134,20 @@ def _redo(site: Site, words: Words, fields: Fields) -> Done:
     place, dream = place_of(site, words, fields), fields.get("dream", "")
     with site.places.open(place) as memory:
         done = redo(memory.store("private"), dream, fields.get("undo", ""))
-    told = [words("dreams.redone", n=len(done.back))] if done.back or not done.waiting else []
-    told += [words("inbox.waits_again", n=done.waiting)] if done.waiting else []
+    told = (
+        [words("Done again: {n} memory changed.|Done again: {n} memories changed.", n=len(done.back))]
+        if done.back or not done.waiting
+        else []
+    )
+    told += [words("The proposal waits again.|{n} proposals wait again.", n=done.waiting)] if done.waiting else []
     undo_form = Undo(UNDO, {"place": place.id, "dream": dream}) if not fields.get("undo") else None
     return Done(" ".join(told), undo_form, address(place, done.record))
 
 
 def _told(words: Words, done: UndoneDream) -> str:
     """Return what an undo did: memories restored, proposals withdrawn, files left."""
-    told = [words("dreams.undone", n=len(done.back))] if done.back or not done.withdrawn else []
-    told += [words("dreams.withdrawn", n=done.withdrawn)] if done.withdrawn else []
-    left = [words("dreams.left", file=skipped.file, why=words.told(skipped.why)) for skipped in done.left[:3]]
+    restored = words("Undone: {n} memory restored.|Undone: {n} memories restored.", n=len(done.back))
+    told = [restored] if done.back or not done.withdrawn else []
+    told += [words("{n} proposal withdrawn.|{n} proposals withdrawn.", n=done.withdrawn)] if done.withdrawn else []
+    left = [words("{file} {why}.", file=skipped.file, why=words.told(skipped.why)) for skipped in done.left[:3]]
     return " ".join([*map(words.told, done.said), *told, *left])

@@ -12,8 +12,10 @@ from starlette.routing import Route
 from ..core.budget import LedgerLine, Spent, limits_of, spent_in
 from ..core.usage import Usage
 from ..disk.home.ledger import day_of, read_ledger_day
+from ..language.text import Text
 from ..layers.l6_dream.record import DreamRecord, DreamTurn
 from ..providers.amounts import Amount
+from . import labels
 from .dream_data import PlaceDreams, dream_state, find_next, list_dreams
 from .dream_jobs import DreamStart
 from .html import Attribute, Child, Html, bdi, cut, join, tag
@@ -29,7 +31,6 @@ START, STOP, DISMISS, SHOW_AGAIN = (f"/changes/dreams/{name}" for name in ("star
 MOST_TURNS_SHOWN = 30
 MOST_CALLS_SHOWN = 100
 # The purposes of background calls that have a name on the page.
-PURPOSES = ("extraction", "dream", "notes", "select", "summary", "agent", "agent_summary")
 
 
 def routes(site: Site) -> list[Route]:
@@ -53,7 +54,15 @@ def _dreams(site: Site, request: Request) -> Response:
     body = join(
         (
             view_head(
-                words("dreams.title"), tag("p", {"class": "meta"}, words("dreams.about")), right=_start_form(site, words, found)
+                words("Dreams and background"),
+                tag(
+                    "p",
+                    {"class": "meta"},
+                    words(
+                        "A dream merges duplicates, replaces relative dates and repairs the index. Every change can be undone."
+                    ),
+                ),
+                right=_start_form(site, words, found),
             ),
             [_start_panel(site, words, place, start) for place, start in starts],
             [running_panel(site, words, one, linked=True) for one in found if one.running is not None],
@@ -70,7 +79,7 @@ def _dreams(site: Site, request: Request) -> Response:
         "not_started": {place.id: words.error(error) for place, start in starts if (error := start.error) is not None},
         "background": [{"purpose": line.purpose, "model": line.model, "usd": line.usd, "time": line.time} for line in lines],
     }
-    title = words("dreams.title")
+    title = words("Dreams and background")
     return page(site, request, title=title, active="dreams", body=body, data=data, watch=watch)
 
 
@@ -92,8 +101,8 @@ def _start_form(site: Site, words: Words, found: list[PlaceDreams]) -> Html | No
     return change_form(
         START,
         {},
-        tag("select", {"name": "place", "class": "pick", "aria-label": words("memories.project")}, options),
-        button(words("dreams.start"), {"class": "btn main", "id": "start"}),
+        tag("select", {"name": "place", "class": "pick", "aria-label": words("Project")}, options),
+        button(words("Start a dream"), {"class": "btn main", "id": "start"}),
         attributes={"class": "btns", "id": "start-form"},
     )
 
@@ -108,14 +117,14 @@ def _starts(site: Site, found: list[PlaceDreams]) -> list[tuple[Place, DreamStar
 def _start_panel(site: Site, words: Words, place: Place, start: DreamStart) -> Html:
     """Return a dream that starts, or why it could not."""
     error = start.error
-    state = tag("span", {"class": "live"}, words("dreams.phase_starting"))
+    state = tag("span", {"class": "live"}, words("starting"))
     return tag(
         "section",
         {"class": "panel ba", "aria-live": "polite"},
         tag(
             "header",
             None,
-            state if error is None else tag("span", {"class": "bad"}, words("dreams.not_started")),
+            state if error is None else tag("span", {"class": "bad"}, words("not started")),
             tag("h2", None, bdi(place_name(place))),
             tag("span", {"class": "soft small"}, ago(words, start.at, site.clock())),
             tag("span", {"class": "sp"}),
@@ -127,7 +136,7 @@ def _start_panel(site: Site, words: Words, place: Place, start: DreamStart) -> H
 
 def _dismiss_form(words: Words, place: Place, start: DreamStart) -> Html:
     label: dict[str, Attribute] = {"class": "btn sm", "data-hotkey": "x", "id": f"dismiss-{place.id}"}
-    return change_form(DISMISS, {"place": place.id, "at": str(start.at)}, button(words("dreams.dismiss"), label))
+    return change_form(DISMISS, {"place": place.id, "at": str(start.at)}, button(words("Dismiss"), label))
 
 
 def running_panel(site: Site, words: Words, one: PlaceDreams, *, linked: bool = False) -> Html:
@@ -135,19 +144,23 @@ def running_panel(site: Site, words: Words, one: PlaceDreams, *, linked: bool = 
     record = one.running
     assert record is not None
     name, turns = bdi(place_name(one.place)), [answer(words, turn, 240) for turn in record.turns[-MOST_TURNS_SHOWN:]]
-    live = tag("span", {"class": "live"}, words("dreams.running"))
-    state = words(f"dreams.phase_{record.phase}" if one.alive else "dreams.died")
+    live = tag("span", {"class": "live"}, words("running"))
+    state = words(labels.DREAM_PHASES[record.phase] if one.alive else "its process has died")
     return tag(
         "section",
         {"class": "panel ba", "aria-live": "polite"},
         tag(
             "header",
             None,
-            live if one.alive else tag("span", {"class": "bad"}, words("dreams.status_running")),
+            live if one.alive else tag("span", {"class": "bad"}, words("interrupted")),
             tag("h2", None, tag("a", {"href": address(one.place, record)}, name) if linked else name),
             tag("span", {"class": "soft small"}, state, " · ", ago(words, record.started, site.clock())),
             tag(
-                "span", {"class": "soft small"}, words("dreams.answers", n=len(record.turns)), " · ", dream_amount(words, record)
+                "span",
+                {"class": "soft small"},
+                words("{n} answer|{n} answers", n=len(record.turns)),
+                " · ",
+                dream_amount(words, record),
             ),
             tag("span", {"class": "sp"}),
             None if site.read_only else _stop_form(words, one, record),
@@ -160,19 +173,21 @@ def _stop_form(words: Words, one: PlaceDreams, record: DreamRecord) -> Html:
     """Return the form that stops a dream, or cleans up after a dead one. Its id is the dream's own: the focus returns to it."""
     label: dict[str, Attribute] = {"class": "btn sm", "data-hotkey": "x", "id": f"stop-{one.place.id}-{record.id}"}
     fields = {"place": one.place.id, "dream": record.id}
-    return change_form(STOP, fields, button(words("dreams.stop" if one.alive else "dreams.clean_up"), label))
+    return change_form(STOP, fields, button(words("Stop" if one.alive else "Clean up"), label))
 
 
 def dream_amount(words: Words, record: DreamRecord) -> str:
     """Return what a dream cost, or the units that it used. A record of an older version has only the sum of its tokens."""
     old = words.billing == "subscription" and record.tokens and not record.usage.total
-    return words("dreams.sum", n=record.tokens) if old else amount(words, Amount(record.usage, record.cost))
+    return words("{n} token|{n} tokens", n=record.tokens) if old else amount(words, Amount(record.usage, record.cost))
 
 
 def answer(words: Words, turn: DreamTurn, most: int) -> Html:
     """Return an answer of a dream; one without words tells how many tools it called. Only answers of rules have a Chinese form."""
     return tag(
-        "li", None, bdi(cut(words.told(turn.text), most)) if turn.text.strip() else words("dreams.turn_calls", n=turn.calls)
+        "li",
+        None,
+        bdi(cut(words.told(turn.text), most)) if turn.text.strip() else words("{n} tool call|{n} tool calls", n=turn.calls),
     )
 
 
@@ -184,25 +199,35 @@ def _background(site: Site, words: Words, lines: list[LedgerLine]) -> Html:
         purposes.setdefault(line.purpose, []).append(line)
     dollars = words.billing == "list"
     cells: list[Child] = [
-        figure(words("dreams.today"), _cost(words, spent), words("dreams.of_day", usd=money(limits.dollars)))
+        figure(
+            words("Background today" if words.billing == "list" else "Share of the cost limit"),
+            _cost(words, spent),
+            words("of {usd} a day", usd=money(limits.dollars)),
+        )
         if dollars
-        else figure(words("dreams.today"), share(spent.usd, limits.dollars)),
-        figure(words("dreams.calls"), f"{spent.calls:,}", words("dreams.of", of=f"{limits.calls:,}")),
-        figure(words("dreams.tokens"), tokens(spent.tokens), words("dreams.of", of=tokens(limits.tokens))),
+        else figure(
+            words("Background today" if words.billing == "list" else "Share of the cost limit"), share(spent.usd, limits.dollars)
+        ),
+        figure(words("Calls today"), f"{spent.calls:,}", words("of {of}", of=f"{limits.calls:,}")),
+        figure(words("Tokens today"), tokens(spent.tokens), words("of {of}", of=tokens(limits.tokens))),
     ]
     for purpose, within in sorted(purposes.items(), key=lambda item: -len(item[1]))[:4]:
         used = spent_in(within)
-        value = _cost(words, used) if dollars else words("dreams.sum", n=used.tokens)
-        cells.append(figure(_purpose(words, purpose), value, words("dreams.times", n=len(within))))
+        value = _cost(words, used) if dollars else words("{n} token|{n} tokens", n=used.tokens)
+        cells.append(figure(_purpose(words, purpose), value, words("{n} call|{n} calls", n=len(within))))
     return tag("dl", {"class": "figs"}, cells)
 
 
 def _cost(words: Words, spent: Spent) -> str:
-    return words("overview.unpriced", n=spent.unpriced) if spent.unpriced else money(spent.usd)
+    return (
+        words("Price unknown for {n} call.|Price unknown for {n} calls.", n=spent.unpriced)
+        if spent.unpriced
+        else money(spent.usd)
+    )
 
 
 def _purpose(words: Words, purpose: str) -> str:
-    return words(f"dreams.purpose_{purpose}") if purpose in PURPOSES else purpose
+    return words(labels.PURPOSES[purpose]) if purpose in labels.PURPOSES else purpose
 
 
 def _calls(words: Words, lines: list[LedgerLine]) -> Html | None:
@@ -217,22 +242,22 @@ def _calls(words: Words, lines: list[LedgerLine]) -> Html | None:
             tag("td", None, bdi(_purpose(words, line.purpose))),
             tag("td", None, bdi(line.model)),
             [tag("td", None, part) for part in parts_apart(words, _usage(line))],
-            tag("td", None, words("dreams.call_failed") if line.failed else amount(words, Amount(_usage(line), line.usd))),
+            tag("td", None, words("no answer") if line.failed else amount(words, Amount(_usage(line), line.usd))),
         )
         for line in sorted(lines, key=lambda line: -line.time)[:MOST_CALLS_SHOWN]
     ]
     heads = (
-        "dreams.call_time",
-        "dreams.call_purpose",
-        "dreams.call_model",
-        "overview.read",
-        "overview.written",
-        "overview.output",
-        "dreams.cost",
+        Text("Time"),
+        Text("Purpose"),
+        Text("Model"),
+        Text("Read from cache"),
+        Text("Written"),
+        Text("Output"),
+        Text("Cost") if words.billing == "list" else Text("Use"),
     )
     head = tag("thead", None, tag("tr", None, [tag("th", None, words(one)) for one in heads]))
     table = tag("table", {"class": "data"}, head, tag("tbody", None, rows))
-    summary = tag("summary", {"class": "pad"}, words("dreams.calls_of_today", n=len(lines)))
+    summary = tag("summary", {"class": "pad"}, words("{n} background call today|{n} background calls today", n=len(lines)))
     return tag("details", {"class": "panel", "id": "calls"}, summary, tag("div", {"class": "body scroll"}, table))
 
 
@@ -257,10 +282,26 @@ def _listed(site: Site, words: Words, found: list[PlaceDreams]) -> Html | None:
 
 def _none(site: Site, words: Words, found: list[PlaceDreams]) -> Html:
     """Return what leads to a first dream: it needs memories, and then it is started above."""
-    new = tag("p", None, tag("a", {"class": "btn main", "href": "/memories/new"}, words("memories.new")))
+    new = tag("p", None, tag("a", {"class": "btn main", "href": "/memories/new"}, words("New memory")))
     if _startable(site, found):
-        return tag("div", {"class": "empty"}, tag("p", None, words("dreams.none")))
-    return tag("div", {"class": "empty"}, tag("p", None, words("dreams.none_to_tidy")), None if site.read_only else new)
+        return tag(
+            "div",
+            {"class": "empty"},
+            tag("p", None, words("No dream yet. One starts after enough sessions, or choose a project above and start one.")),
+        )
+    return tag(
+        "div",
+        {"class": "empty"},
+        tag(
+            "p",
+            None,
+            words(
+                "No dream yet. A dream tidies the memories of a project, and there are none yet. Write one, or let a "
+                "session remember something."
+            ),
+        ),
+        None if site.read_only else new,
+    )
 
 
 def _next(site: Site, words: Words, found: list[PlaceDreams]) -> Html | None:
@@ -268,9 +309,9 @@ def _next(site: Site, words: Words, found: list[PlaceDreams]) -> Html | None:
     rows = []
     for place in _startable(site, found):
         stop = find_next(site.memories, place, site.home)
-        told = words("dreams.due") if stop is None else words("dreams.not_due", why=words.told(stop.why))
+        told = words("at the end of the next turn") if stop is None else words("not yet, {why}", why=words.told(stop.why))
         rows.append(tag("li", None, tag("b", None, bdi(place_name(place))), ": ", bdi(told)))
-    return join((tag("h2", {"class": "day"}, words("dreams.next")), tag("ul", {"class": "entries"}, rows))) if rows else None
+    return join((tag("h2", {"class": "day"}, words("The next dream")), tag("ul", {"class": "entries"}, rows))) if rows else None
 
 
 def _row(site: Site, words: Words, place: Place, record: DreamRecord, waiting: set[str]) -> Html:
@@ -278,7 +319,7 @@ def _row(site: Site, words: Words, place: Place, record: DreamRecord, waiting: s
         "a",
         {"class": "drow", "href": address(place, record)},
         tag("b", None, bdi(place_name(place))),
-        tag("span", {"class": "bad" if record.status == "failed" else "soft"}, words(f"dreams.status_{record.status}")),
+        tag("span", {"class": "bad" if record.status == "failed" else "soft"}, words(labels.DREAM_STATES[record.status])),
         tag("span", {"class": "what"}, bdi(_changes(words, record, waiting))),
         tag("span", {"class": "soft num"}, dream_amount(words, record)),
         tag("span", {"class": "soft"}, ago(words, record.started, site.clock())),
@@ -296,8 +337,8 @@ def _changes(words: Words, record: DreamRecord, waiting: set[str]) -> str:
         ("waiting", pending := sum(id in waiting for id in record.waiting)),
         ("decided", len(record.waiting) - pending),
     )
-    told = [words(f"dreams.{name}", n=count) for name, count in counts if count]
-    return ", ".join(told) or cut(words.told(record.why), 120) or words("dreams.nothing")
+    told = [words(labels.CHANGE_COUNTS[name], n=count) for name, count in counts if count]
+    return ", ".join(told) or cut(words.told(record.why), 120) or words("nothing to change")
 
 
 def dream_json(place: Place, record: DreamRecord) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from ..core.budget import limits_of
 from ..layers.l6_dream.changes import DreamedFile, DreamFact
 from ..layers.l6_dream.record import TURN_CHARS, DreamRecord
 from ..memory.store.topic import read_topic
+from . import labels
 from .diff import diff_texts, whole_text
 from .dream_data import ChangeGroup, DreamDetail, dreams_of, name_of, numbers_in, read_dream
 from .dream_list import answer, dream_amount, dream_json, figure, running_panel
@@ -41,10 +42,10 @@ def _dream(site: Site, request: Request) -> Response:
     place = site.places.find(request.path_params["place"])
     found = read_dream(site.memories, place, request.path_params["dream"]) if place is not None else None
     if place is None or found is None:
-        title, sentence = words("dreams.gone_title"), words("dreams.gone")
+        title, sentence = words("No such dream"), words("This dream is no longer kept.")
         return problem(site, request, title, sentence, status=404, back="/dreams", watch=watch)
     record = found.record
-    title = words("dreams.of_time", when=absolute(words, record.started))
+    title = words("Dream of {when}", when=absolute(words, record.started))
     listed = dreams_of(site.memories, place)
     running = listed is not None and listed.running is not None and listed.running.id == record.id
     body = join(
@@ -62,17 +63,17 @@ def _dream(site: Site, request: Request) -> Response:
 
 def _head(site: Site, words: Words, place: Place, found: DreamDetail, title: str, *, running: bool) -> Html:
     record = found.record
-    facts = [words(f"dreams.by_{record.by}")]
-    facts += [] if running else [words(f"dreams.status_{record.status}")]  # the panel below tells the state
+    facts = [words(labels.DREAM_STARTERS[record.by])]
+    facts += [] if running else [words(labels.DREAM_STATES[record.status])]  # the panel below tells the state
     if record.ended is not None and record.status != "undone":  # an undo writes its own time
         facts.append(length(words, record.ended - record.started))
     facts += [words.told(record.why)] if record.why else []
     undo, fields = None, {"place": place.id, "dream": record.id}
     if not site.read_only and found.can_undo:
-        undo = change_form(UNDO, fields, button(words("dreams.undo_whole"), {"class": "btn main", "id": "undo-dream"}))
+        undo = change_form(UNDO, fields, button(words("Undo the whole dream"), {"class": "btn main", "id": "undo-dream"}))
     elif not site.read_only and found.can_redo:
-        undo = change_form(REDO, fields, button(words("dreams.redo"), {"class": "btn main", "id": "redo-dream"}))
-    crumb = join((tag("a", {"href": "/dreams"}, words("dreams.title")), " / ", bdi(place_name(place))))
+        undo = change_form(REDO, fields, button(words("Apply again"), {"class": "btn main", "id": "redo-dream"}))
+    crumb = join((tag("a", {"href": "/dreams"}, words("Dreams and background")), " / ", bdi(place_name(place))))
     meta = tag("p", {"class": "meta"}, [tag("span", None, bdi(one)) for one in facts])
     return view_head(title, meta, crumb=crumb, right=undo)
 
@@ -89,31 +90,42 @@ def _figures(site: Site, words: Words, place: Place, found: DreamDetail) -> Html
     done = [group for group in found.groups if not {"waiting", "refused"} & {one.state for one in group.files}]
     sides = [(one.before is not None, one.after is not None) for group in done for one in group.files]
     memories = f"{sum(before for before, _ in sides)} → {sum(after for _, after in sides)}" if sides else "0"
-    undone = words("dreams.state_undone") if sides and not found.active else ""
+    undone = words("undone") if sides and not found.active else ""
     facts = [fact for group in done for fact in group.facts]
     kept = sum(bool(fact.now_in) for fact in facts)
     index = "–" if record.index_lines is None else "{} → {}".format(*record.index_lines)
     limits = limits_of(site.places.settings_of(place))
-    more = words("dreams.of_day", usd=money(limits.dollars)) if words.billing == "list" else tokens_apart(words, record.usage)
+    more = words("of {usd} a day", usd=money(limits.dollars)) if words.billing == "list" else tokens_apart(words, record.usage)
     return tag(
         "dl",
         {"class": "figs"},
-        figure(words("dreams.memories"), memories, undone),
-        figure(words("dreams.facts_kept"), words("dreams.n_of", n=kept, of=f"{len(facts):,}") if facts else "–"),
-        figure(words("dreams.index"), index, words("dreams.lines") if index != "–" else ""),
-        figure(words("dreams.cost"), dream_amount(words, record), more),
-        figure(words("dreams.waits"), str(waiting), tag("a", {"href": "/memories"}, words("dreams.to_inbox")) if waiting else ""),
+        figure(words("Changed memories"), memories, undone),
+        figure(words("Facts kept"), words("{n} of {of}", n=kept, of=f"{len(facts):,}") if facts else "–"),
+        figure(words("Index"), index, words("lines") if index != "–" else ""),
+        figure(words("Cost" if words.billing == "list" else "Use"), dream_amount(words, record), more),
+        figure(words("Waits for you"), str(waiting), tag("a", {"href": "/memories"}, words("to the inbox")) if waiting else ""),
     )
 
 
 def _group(site: Site, words: Words, place: Place, found: DreamDetail, group: ChangeGroup) -> Html:
     states = {one.state for one in group.files if one.before != one.after or one.state == "refused"}
-    state = next((words(f"dreams.state_{one}") for one in ("waiting", "refused", "changed", "undone") if one in states), "")
+    state = next((words(labels.CHANGE_STATES[one]) for one in ("waiting", "refused", "changed", "undone") if one in states), "")
     kept = sum(bool(fact.now_in) for fact in group.facts)
-    lost = [tag("li", {"class": "warn"}, words("dreams.lost"), " ", bdi(cut(fact.text, 300))) for fact in group.lost]
-    again = tag("li", None, tag("span", {"class": "good"}, "✓ "), words("dreams.found_again", n=kept)) if kept else None
+    lost = [tag("li", {"class": "warn"}, words("Not found in the result:"), " ", bdi(cut(fact.text, 300))) for fact in group.lost]
+    again = (
+        tag(
+            "li",
+            None,
+            tag("span", {"class": "good"}, "✓ "),
+            words("{n} fact found again in the result|{n} facts found again in the result", n=kept),
+        )
+        if kept
+        else None
+    )
     if "refused" in states:
-        shown: Child = tag("p", {"class": "soft pad"}, words("dreams.not_applied"))
+        shown: Child = tag(
+            "p", {"class": "soft pad"}, words("This proposal was refused or withdrawn. The memory was not changed.")
+        )
     else:
         shown = _two(words, group, found.facts) if group.merged else _one(words, group.files[0], found.facts)
     return tag(
@@ -140,23 +152,30 @@ def _undo_form(words: Words, place: Place, found: DreamDetail, group: ChangeGrou
     if not files:
         return None
     waits = all(one.state == "waiting" for one in files)
-    label = words("dreams.withdraw" if waits else "dreams.put_back" if group.lost else "dreams.undo_this")
+    label = words("Withdraw" if waits else "Put it back" if group.lost else "Undo this")
     fields |= {"files": "\n".join(one.file for one in files)}
     return change_form(UNDO_ONE, fields, button(label, {"class": "btn sm main" if group.lost and not waits else "btn sm"}))
 
 
 def _group_title(words: Words, group: ChangeGroup) -> str:
     """Return what became of a group; a pending change is described as a proposal."""
-    would = "would_" if any(one.state == "waiting" for one in group.files) else ""
+    waits = any(one.state == "waiting" for one in group.files)
     if group.merged:
-        return words(f"dreams.{would}became_one", n=sum(one.before is not None for one in group.files))
+        return words(
+            "{n} memory would become one|{n} memories would become one"
+            if waits
+            else "{n} memory became one|{n} memories became one",
+            n=sum(one.before is not None for one in group.files),
+        )
     one = group.files[0]
     if one.state == "refused":
         return name_of(one)
-    if group.lost and one.after is not None and not would:
-        return words("dreams.facts_lost", n=len(group.lost), name=cut(name_of(one), 100))
+    if group.lost and one.after is not None and not waits:
+        return words(
+            "{n} fact was dropped from {name}|{n} facts were dropped from {name}", n=len(group.lost), name=cut(name_of(one), 100)
+        )
     kind = "added" if one.before is None else "removed" if one.after is None else "changed"
-    return words(f"dreams.{would or 'was_'}{kind}", name=cut(name_of(one), 100))
+    return words((labels.PROPOSED_CHANGES if waits else labels.CHANGES)[kind], name=cut(name_of(one), 100))
 
 
 def _two(words: Words, group: ChangeGroup, facts: tuple[DreamFact, ...]) -> Html:
@@ -169,19 +188,19 @@ def _two(words: Words, group: ChangeGroup, facts: tuple[DreamFact, ...]) -> Html
     return tag(
         "div",
         {"class": "two"},
-        tag("div", None, tag("h3", None, words("dreams.before")), before),
-        tag("div", None, tag("h3", None, words("dreams.after")), after),
+        tag("div", None, tag("h3", None, words("Before")), before),
+        tag("div", None, tag("h3", None, words("After")), after),
     )
 
 
 def _one(words: Words, one: DreamedFile, facts: tuple[DreamFact, ...]) -> Html:
     if not one.known:
-        return tag("p", {"class": "soft pad"}, words("dreams.not_kept"))
+        return tag("p", {"class": "soft pad"}, words("Its texts are no longer kept."))
     if one.before is None or one.after is None:
         text = one.after if one.after is not None else one.before
         topic = read_topic(one.file, text or "", 0)
         return tag("div", {"class": "pad"}, whole_text(f"{topic.description}\n{topic.body}", added=one.after is not None))
-    return tag("div", {"class": "pad"}, diff_texts(one.before, one.after) or words("dreams.nothing"))
+    return tag("div", {"class": "pad"}, diff_texts(one.before, one.after) or words("nothing to change"))
 
 
 def _slip(file: str, text: str | None, facts: tuple[DreamFact, ...], own: str | None) -> Html:
@@ -201,8 +220,8 @@ def _slip(file: str, text: str | None, facts: tuple[DreamFact, ...], own: str | 
 def _skipped(words: Words, record: DreamRecord) -> Html | None:
     if not record.skipped:
         return None
-    lines = [tag("li", None, bdi(words("dreams.of_file", file=one.file, why=words.told(one.why)))) for one in record.skipped[:50]]
-    return tag("div", {"class": "notice"}, words("dreams.skipped"), tag("ul", None, lines))
+    lines = [tag("li", None, bdi(words("{file}: {why}", file=one.file, why=words.told(one.why)))) for one in record.skipped[:50]]
+    return tag("div", {"class": "notice"}, words("Left unchanged:"), tag("ul", None, lines))
 
 
 def _turns(words: Words, record: DreamRecord) -> Html | None:
@@ -212,6 +231,6 @@ def _turns(words: Words, record: DreamRecord) -> Html | None:
     return tag(
         "details",
         {"class": "panel", "id": "answers"},
-        tag("summary", {"class": "pad"}, words("dreams.transcript")),
+        tag("summary", {"class": "pad"}, words("What it answered")),
         tag("ol", {"class": "turnlist"}, rows),
     )

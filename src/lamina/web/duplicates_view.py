@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..core.errors import InputError
+from ..language.text import Text
 from ..memory.memory import Memory
 from ..memory.store.contract import ChangeReason
 from ..memory.store.distinct import note_distinct
@@ -48,15 +49,26 @@ def _duplicates(site: Site, search: PairSearch, request: Request) -> Response:
     words, wanted, watch = words_for(request), request.query_params.get("project"), site.look("memories:", "duplicates:")
     places = [place for place in site.places.all() if not wanted or place.id == wanted]
     pairs, found, comparing = search.look(places)
-    title = words("duplicates.title")
+    title = words("Likely duplicates")
     shown = [_pair(site, words, number, pair) for number, pair in enumerate(pairs)]
     body = join(
         (
-            tag("p", {"class": "crumb"}, tag("a", {"href": "/memories"}, words("memories.title"))),
+            tag("p", {"class": "crumb"}, tag("a", {"href": "/memories"}, words("Memories"))),
             tag("h1", None, title),
             tag("p", {"class": "soft small"}, _counted(words, len(pairs), found)),
-            tag("p", {"class": "notice", "role": "status"}, words("duplicates.comparing", n=comparing)) if comparing else None,
-            shown or (None if comparing else tag("div", {"class": "empty"}, tag("p", None, words("duplicates.none")))),
+            tag(
+                "p",
+                {"class": "notice", "role": "status"},
+                words("Comparing {n} memories. The pairs appear here once they are found.", n=comparing),
+            )
+            if comparing
+            else None,
+            shown
+            or (
+                None
+                if comparing
+                else tag("div", {"class": "empty"}, tag("p", None, words("No two private memories of a project look alike.")))
+            ),
         )
     )
     data = {
@@ -77,7 +89,9 @@ def _duplicates(site: Site, search: PairSearch, request: Request) -> Response:
 
 
 def _counted(words: Words, shown: int, found: int) -> str:
-    return words("duplicates.count", n=found) if shown == found else words("duplicates.first", n=shown, of=f"{found:,}")
+    return (
+        words("{n} pair|{n} pairs", n=found) if shown == found else words("The first {n} of {of} pairs", n=shown, of=f"{found:,}")
+    )
 
 
 def _pair(site: Site, words: Words, number: int, pair: Pair) -> Html:
@@ -96,7 +110,9 @@ def _pair(site: Site, words: Words, number: int, pair: Pair) -> Html:
         },
         _side(site, words, pair.place, pair.left),
         _side(site, words, pair.place, pair.right),
-        tag("div", {"class": "clash warn"}, words("duplicates.contradict"), tag("ul", None, clashes)) if clashes else None,
+        tag("div", {"class": "clash warn"}, words("These sentences may contradict each other:"), tag("ul", None, clashes))
+        if clashes
+        else None,
         None if site.read_only else _buttons(words, pair),
     )
 
@@ -133,11 +149,11 @@ def _buttons(words: Words, pair: Pair) -> Html:
     return tag(
         "footer",
         {"class": "btns"},
-        change_form(MERGE, both, button(words("duplicates.merge"), merge)),
-        keep("duplicates.keep_left", "duplicates.keep_upper", right, pair.digests[1]),
-        keep("duplicates.keep_right", "duplicates.keep_lower", left, pair.digests[0]),
+        change_form(MERGE, both, button(words("Merge, keep every fact"), merge)),
+        keep(Text("Keep left"), Text("Keep the upper one"), right, pair.digests[1]),
+        keep(Text("Keep right"), Text("Keep the lower one"), left, pair.digests[0]),
         change_form(
-            DISTINCT, {**both, "distinct": "1"}, button(words("duplicates.not"), {"class": "btn sm quiet", "data-hotkey": "x"})
+            DISTINCT, {**both, "distinct": "1"}, button(words("Not duplicates"), {"class": "btn sm quiet", "data-hotkey": "x"})
         ),
     )
 
@@ -148,7 +164,7 @@ def _buttons(words: Words, pair: Pair) -> Html:
 def _topics(words: Words, memory: Memory, fields: Fields) -> tuple[Topic, Topic]:
     left, right = (memory.get(fields.get(side, "")) for side in ("left", "right"))
     if left is None or right is None:
-        raise look_again(words, words("duplicates.gone"), DUPLICATES)
+        raise look_again(words, words("One of the two is no longer there."), DUPLICATES)
     return left, right
 
 
@@ -162,14 +178,14 @@ def _merge(site: Site, words: Words, fields: Fields) -> Done:
         left, right = _topics(words, memory, fields)
         now = memory.digest(left.file), memory.digest(right.file)
         if [*now] != digests:
-            raise look_again(words, words("duplicates.changed"), DUPLICATES)
+            raise look_again(words, words("One of the two has changed. Compare them again."), DUPLICATES)
         joined = merge_topics(left, right)
         why = ChangeReason("user", f"merged {right.name} into {left.name} on the page")
         done = memory.merge(
             left.file, right.file, body=joined.body, description=joined.description, type=left.type, base=now, why=why
         )
     undo = Undo(TAKE_BACK, {"place": place.id, "act": done.act})
-    return Done(with_notices(words, words("duplicates.merged", name=done.topic.name), done), undo, DUPLICATES)
+    return Done(with_notices(words, words("Merged into “{name}”.", name=done.topic.name), done), undo, DUPLICATES)
 
 
 def _take_back(site: Site, words: Words, fields: Fields) -> Done:
@@ -177,8 +193,9 @@ def _take_back(site: Site, words: Words, fields: Fields) -> Done:
     with site.places.open(place) as memory:
         done = memory.undo(fields.get("act", ""), why=ChangeReason("user", "undid a merge on the page"))
     if not done.back and not done.left:
-        raise InputError("undo", words("inbox.too_late"))
-    return Done(" ".join([words("duplicates.apart", n=len(done.back)), *done.sentences]), None, DUPLICATES)
+        raise InputError("undo", words("it is too late; the history of the memory has its versions"))
+    restored = words("Undone: {n} memory restored.|Undone: {n} memories restored.", n=len(done.back))
+    return Done(" ".join([restored, *done.sentences]), None, DUPLICATES)
 
 
 def _distinct(site: Site, words: Words, fields: Fields) -> Done:
@@ -190,4 +207,4 @@ def _distinct(site: Site, words: Words, fields: Fields) -> Done:
         gated.check("user")
         note_distinct(gated.store, left.file, right.file, distinct=distinct)
     undo = Undo(DISTINCT, {"place": place.id, "left": left.file, "right": right.file, "distinct": "" if distinct else "1"})
-    return Done(words("duplicates.noted" if distinct else "duplicates.taken_back"), undo, DUPLICATES)
+    return Done(words("Noted: not duplicates." if distinct else "The pair is compared again."), undo, DUPLICATES)

@@ -21,7 +21,7 @@ from ..memory.store.evidence import (
     read_target,
 )
 from ..memory.store.topic import evidence_of
-from ..prompt.git_versions import FileVersion, find_version
+from ..prompt.git_status import FileVersion, find_version
 from .diff import diff_texts, whole_text
 from .html import Child, Html, bdi, tag
 from .numbers import ago
@@ -45,14 +45,14 @@ def _changed(site: Site, request: Request) -> Response:
     place = site.places.find(request.path_params["place"])
     found = site.memories.one(place, request.path_params["file"]) if place is not None else None
     if place is None or found is None:
-        return fragment(tag("p", {"class": "notice"}, words("memories.gone")), 404)
+        return fragment(tag("p", {"class": "notice"}, words("This memory is no longer on disk.")), 404)
     root = place.project or place.path
     shown = []
     for anchor in read_evidence(evidence_of(found.topic)).anchors:
         target = read_target(anchor.path, root)
         if judge_anchor(anchor, target).state == "stale":
             shown.append(_one(site, words, root, anchor, target))
-    return fragment(tag("div", {"class": "changed"}, shown or words("evidence.nothing")))
+    return fragment(tag("div", {"class": "changed"}, shown or words("Nothing differs any more.")))
 
 
 def _one(site: Site, words: Words, root: Path, anchor: Anchor, target: AnchorTarget) -> Html:
@@ -60,12 +60,22 @@ def _one(site: Site, words: Words, root: Path, anchor: Anchor, target: AnchorTar
     old = _version(site, root, anchor)
     head: list[Child] = [tag("b", {"class": "mono"}, bdi(anchor.path)), " "]
     if old is not None:
-        since = words("evidence.since", commit=old.commit[:8])
+        since = words("since commit {commit}", commit=old.commit[:8])
         head.append(tag("span", {"class": "soft"}, since, " (", ago(words, old.time, site.clock()), ")"))
         before = old.data.decode("utf-8", "replace")
         body = diff_texts(before, now) if target is not None else whole_text(before, added=False)
     else:
-        head.append(tag("span", {"class": "soft"}, words("evidence.not_kept" if target is not None else "evidence.gone")))
+        head.append(
+            tag(
+                "span",
+                {"class": "soft"},
+                words(
+                    "No commit holds the version that the memory relied on. The file begins like this now:"
+                    if target is not None
+                    else "This file no longer exists, and no commit holds it."
+                ),
+            )
+        )
         body = tag("pre", {"class": "version"}, bdi("\n".join(now.splitlines()[:LINES_SHOWN]))) if now else None
     return tag("div", None, tag("p", None, head), body)
 

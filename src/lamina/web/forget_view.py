@@ -36,22 +36,24 @@ def routes(site: Site) -> list[Route]:
 
 def _forget(site: Site, request: Request) -> Response:
     words, asked = words_for(request), request.query_params
-    title = words("forget.title")
+    title = words("Forget a subject")
     if site.read_only or site.home is None:
-        return problem(site, request, title, words("frame.read_only"), status=403, back="/memories")
+        return problem(
+            site, request, title, words("You are looking at someone else's files. Changes are off."), status=403, back="/memories"
+        )
     subject, project = asked.get("subject", "").strip(), asked.get("project", "")
     planned, why = None, ""
     try:
         if subject:
             found = site.slow.ask(("forget", subject, project), lambda: _plan(site, subject, project), patience(request))
             if found is None:
-                head, said = view_head(title), words("forget.looking")
+                head, said = view_head(title), words("Looking for it in all memories and sessions…")
                 return opening(site, request, title=title, active="memories", head=head, sentence=said)
             planned = found.result()
     except LaminaError as error:
         why = words.error(error)
     places = [place for place in site.places.all() if place.own and place.agent is None and place.project is not None]
-    options = [tag("option", {"value": "", "selected": not project}, words("memories.all_projects"))]
+    options = [tag("option", {"value": "", "selected": not project}, words("All projects"))]
     options += [tag("option", {"value": place.id, "selected": place.id == project}, place_name(place)) for place in places]
     form = tag(
         "form",
@@ -59,18 +61,25 @@ def _forget(site: Site, request: Request) -> Response:
         tag(
             "label",
             None,
-            words("forget.subject"),
+            words("Subject: a name, a word or a phrase"),
             tag("input", {"name": "subject", "value": subject, "required": True, "dir": "auto", "id": "subject"}),
         ),
-        tag("label", None, words("memories.project"), tag("select", {"name": "project", "class": "pick"}, options)),
-        tag("div", {"class": "btns"}, tag("button", {"class": "btn" if planned else "btn main"}, words("forget.find"))),
+        tag("label", None, words("Project"), tag("select", {"name": "project", "class": "pick"}, options)),
+        tag("div", {"class": "btns"}, tag("button", {"class": "btn" if planned else "btn main"}, words("Find what names it"))),
     )
     body = tag(
         "div",
         {"class": "narrow", "data-live": "own", "data-conflict": True},
-        tag("p", {"class": "crumb"}, tag("a", {"href": "/memories"}, words("memories.title"))),
+        tag("p", {"class": "crumb"}, tag("a", {"href": "/memories"}, words("Memories"))),
         tag("h1", None, title),
-        tag("p", {"class": "soft"}, words("forget.about")),
+        tag(
+            "p",
+            {"class": "soft"},
+            words(
+                "Removes every mention from memories, history, transcripts and all other files that Lamina keeps. "
+                "This cannot be undone."
+            ),
+        ),
         form,
         tag("p", {"class": "notice", "role": "alert"}, bdi(why)) if why else None,
         _found(words, subject, project, planned) if planned is not None else None,
@@ -97,7 +106,7 @@ def _plan(site: Site, subject: str, project: str) -> ForgetReport:
 def _found(words: Words, subject: str, project: str, planned: ForgetReport) -> Html:
     """Return what would be removed, and the form that wants the word typed again."""
     if not planned.done:
-        return tag("p", {"class": "empty", "role": "status"}, words("forget.none"))
+        return tag("p", {"class": "empty", "role": "status"}, words("Nothing names this subject."))
     rows = [
         tag("li", None, tag("b", None, item.kind), " ", tag("span", {"class": "mono"}, bdi(item.path)))
         for item in planned.done[:MOST_SHOWN]
@@ -106,7 +115,7 @@ def _found(words: Words, subject: str, project: str, planned: ForgetReport) -> H
     fields = {"subject": subject, "project": project, "digest": _digest(planned)}
     return join(
         (
-            tag("h2", None, words("forget.would", n=len(planned.done))),
+            tag("h2", None, words("{n} file would change:|{n} files would change:", n=len(planned.done))),
             tag("ul", {"class": "entries"}, rows, more),
             change_form(
                 FORGET,
@@ -114,10 +123,10 @@ def _found(words: Words, subject: str, project: str, planned: ForgetReport) -> H
                 tag(
                     "label",
                     None,
-                    words("forget.type", subject=subject),
+                    words("Type “{subject}” again to confirm", subject=subject),
                     tag("input", {"name": "typed", "autocomplete": "off", "id": "typed"}),
                 ),
-                tag("div", {"class": "btns"}, button(words("forget.do"), {"class": "btn danger"})),
+                tag("div", {"class": "btns"}, button(words("Remove it for good"), {"class": "btn danger"})),
                 attributes={"class": "editor", "id": "editor"},
             ),
         )
@@ -132,16 +141,21 @@ def _digest(planned: ForgetReport) -> str:
 def _run(site: Site, words: Words, fields: Fields) -> Done:
     subject, project = fields.get("subject", "").strip(), fields.get("project", "")
     if not subject or fields.get("typed", "").strip() != subject:
-        raise InputError(subject or "subject", words("forget.retype"))
+        raise InputError(subject or "subject", words("type the subject again exactly as above"))
     assert site.home is not None
     job = _job(site, subject, project)
     path = job_path(site.home, job)
     job, planned = plan_job(site.home, path, job, site.environ)
     if _digest(planned) != fields.get("digest"):
-        raise InputError(subject, words("forget.changed"))
+        raise InputError(subject, words("other files name it by now; look at the new list first"))
     done = run_job(site.home, path, job, planned, site.environ)
     if not done.is_complete():
-        each = (words("dreams.of_file", file=one.path, why=words.told(one.why)) for one in [*done.skipped, *done.left][:3])
-        why = words("frame.semicolon").join(each)
-        return Done(f"{words('forget.unfinished', n=len(done.done))} {why}".strip(), None, "/memories")
-    return Done(words("forget.done", n=len(done.done)), None, "/memories")
+        each = (words("{file}: {why}", file=one.path, why=words.told(one.why)) for one in [*done.skipped, *done.left][:3])
+        why = words("; ").join(each)
+        unfinished = words(
+            "Not complete: {n} file changed. Run `lamina forget --resume`."
+            "|Not complete: {n} files changed. Run `lamina forget --resume`.",
+            n=len(done.done),
+        )
+        return Done(f"{unfinished} {why}".strip(), None, "/memories")
+    return Done(words("Forgotten: {n} file changed.|Forgotten: {n} files changed.", n=len(done.done)), None, "/memories")

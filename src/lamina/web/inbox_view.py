@@ -16,11 +16,13 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from ..core.errors import InputError
+from ..language.text import Text
 from ..memory.recall.library import ScopeName
 from ..memory.store.change_sets import SINCE, ClientChange
 from ..memory.store.contract import ChangeReason, Saved
 from ..memory.store.modes import Decision, Proposal
 from ..memory.store.topic import read_topic
+from . import labels
 from .changes import Done, Fields, Undo, change_route, digest
 from .diff import diff_unified, whole_text
 from .html import Child, Html, bdi, cut, join, tag
@@ -56,12 +58,12 @@ def _asked(site: Site, words: Words, fields: Fields) -> list[tuple[Place, list[P
     for asked in fields.get("ids", "").split():
         id = asked.partition(":")[0]
         if id not in waiting:
-            raise InputError("inbox", words("inbox.decided"))
+            raise InputError("inbox", words("this proposal is already decided"))
         if token(waiting[id][1]) != asked:
-            raise look_again(words, words("inbox.renewed"), "/memories")
+            raise look_again(words, words("This proposal has a new difference."), "/memories")
         found.append(waiting[id])
     if not found:
-        raise InputError("inbox", words("inbox.decided"))
+        raise InputError("inbox", words("this proposal is already decided"))
     return [(place, [proposal for _, proposal in group]) for place, group in groupby(found, key=lambda one: one[0])]
 
 
@@ -77,10 +79,12 @@ def _accept(site: Site, words: Words, fields: Fields) -> Done:
                     memory.accept(proposal.id)
                 except InputError as error:
                     if decided:
-                        raise InputError(words("inbox.accepted_some", n=len(decided)), words.error(error).rstrip(".。")) from None
+                        raise InputError(
+                            words("accepted {n}, then stopped", n=len(decided)), words.error(error).rstrip(".。")
+                        ) from None
                     raise
                 decided.append(proposal)
-    return _done(words, "inbox.accepted", decided)
+    return _done(words, Text("Accepted “{name}”.|Accepted {n} changes, from “{name}” on."), decided)
 
 
 def _edit(site: Site, words: Words, fields: Fields) -> Done:
@@ -101,7 +105,7 @@ def _edit(site: Site, words: Words, fields: Fields) -> Done:
         )
         assert isinstance(done, Saved)  # a user's own memory never waits
         memory.store(_scope(proposal)).inbox.decide(proposal, accepted=True, edited=True)
-    answer = _done(words, "inbox.accepted", [proposal], "/memories")
+    answer = _done(words, Text("Accepted “{name}”.|Accepted {n} changes, from “{name}” on."), [proposal], "/memories")
     return msgspec.structs.replace(answer, message=with_notices(words, answer.message, done))
 
 
@@ -112,7 +116,7 @@ def _refuse(site: Site, words: Words, fields: Fields) -> Done:
             for proposal in proposals:
                 memory.reject(proposal.id)
         decided += proposals
-    return _done(words, "inbox.refused", decided)
+    return _done(words, Text("Refused “{name}”.|Refused {n} changes, from “{name}” on."), decided)
 
 
 def _scope(proposal: Proposal) -> ScopeName:
@@ -130,7 +134,7 @@ def _back(site: Site, words: Words, fields: Fields) -> Done:
     kinds = {None if one.edited else ACCEPT if one.accepted else REFUSE for one in decided}  # another text is not proposed again
     url = kinds.pop() if len(kinds) == 1 else None
     undo = Undo(url, {"ids": " ".join(token(one.proposal) for one in decided)}) if url is not None else None
-    return Done(words("inbox.waits_again", n=len(decided)), undo)
+    return Done(words("The proposal waits again.|{n} proposals wait again.", n=len(decided)), undo)
 
 
 def _undo(site: Site, words: Words, fields: Fields) -> Done:
@@ -143,8 +147,8 @@ def _undo(site: Site, words: Words, fields: Fields) -> Done:
             if found is not None:
                 if left := memory.undo(*found.acts).sentences:
                     raise InputError("undo", left[0].rstrip("."))
-                return Done(words("inbox.undone", name=found.change.name, client=found.client))
-    raise InputError("undo", words("inbox.too_late"))
+                return Done(words("Took back the change of “{name}” by {client}.", name=found.change.name, client=found.client))
+    raise InputError("undo", words("it is too late; the history of the memory has its versions"))
 
 
 def wait_again(site: Site, words: Words, ids: list[str]) -> list[Decision]:
@@ -152,7 +156,7 @@ def wait_again(site: Site, words: Words, ids: list[str]) -> list[Decision]:
     kept = {decision.proposal.id: (place, decision) for place, decision in site.memories.decided()}
     for one in reversed(ids):
         if one not in kept:
-            raise InputError("undo", words("inbox.too_late"))
+            raise InputError("undo", words("it is too late; the history of the memory has its versions"))
         _take_back(site, words, *kept[one])
     return [kept[one][1] for one in ids]
 
@@ -184,13 +188,13 @@ def _recent_panel(site: Site, words: Words, recent: list[tuple[Place, ClientChan
     rows = []
     for place, one in recent[:MOST_SHOWN]:
         name, when = one.change.name, ago(words, one.time, site.clock())
-        label = words("inbox.undo_named", name=cut(name, 60))
-        undo = change_form(UNDO, {"id": one.id}, button(words("inbox.undo"), {"class": "btn sm", "aria-label": label}))
+        label = words("Undo the change of {name}", name=cut(name, 60))
+        undo = change_form(UNDO, {"id": one.id}, button(words("Undo"), {"class": "btn sm", "aria-label": label}))
         about = [" · ", bdi(cut(one.client, 60)), " · ", bdi(place_name(place)), " · ", when]
         head = tag("p", None, tag("b", None, bdi(cut(name, 120))), tag("span", {"class": "soft"}, about))
         rows.append(tag("div", {"class": "prop"}, head, None if site.read_only else tag("div", {"class": "btns"}, undo)))
-    title = tag("h2", {"id": "recent-title"}, words("inbox.recent_title"))
-    note = tag("span", {"class": "soft small"}, words("inbox.recent_count", n=len(recent)))
+    title = tag("h2", {"id": "recent-title"}, words("Recent changes by MCP clients"))
+    note = tag("span", {"class": "soft small"}, words("{n} memory; it is in use|{n} memories; all are in use", n=len(recent)))
     return tag("section", {"class": "panel inbox", "aria-labelledby": "recent-title"}, tag("header", None, title, note), rows)
 
 
@@ -198,9 +202,7 @@ def _waiting_panel(site: Site, words: Words, request: Request, waiting: list[tup
     every = " ".join(token(proposal) for _, proposal in waiting)
     all_ = None
     if len(waiting) > 1 and not site.read_only:
-        all_ = change_form(
-            ACCEPT, {"ids": every}, button(words("inbox.accept_all"), {"class": "btn sm quiet", "id": "accept-all"})
-        )
+        all_ = change_form(ACCEPT, {"ids": every}, button(words("Accept all"), {"class": "btn sm quiet", "id": "accept-all"}))
     editing = request.query_params.get("proposal", "")
     return tag(
         "section",
@@ -208,8 +210,12 @@ def _waiting_panel(site: Site, words: Words, request: Request, waiting: list[tup
         tag(
             "header",
             None,
-            tag("h2", {"id": "inbox-title"}, words("inbox.title")),
-            tag("span", {"class": "soft small"}, words("inbox.count", n=len(waiting))),
+            tag("h2", {"id": "inbox-title"}, words("Waiting for you")),
+            tag(
+                "span",
+                {"class": "soft small"},
+                words("{n} proposal; it is not in use yet|{n} proposals; none is in use yet", n=len(waiting)),
+            ),
             tag("span", {"class": "sp"}),
             all_,
         ),
@@ -233,8 +239,8 @@ def _row(site: Site, words: Words, request: Request, place: Place, proposal: Pro
             tag(
                 "div",
                 {"class": "btns"},
-                button(words("inbox.accept_edited"), {"class": "btn main"}),
-                tag("a", {"class": "btn", "href": f"/memories{query(request, proposal=None)}"}, words("memories.cancel")),
+                button(words("Save and accept"), {"class": "btn main"}),
+                tag("a", {"class": "btn", "href": f"/memories{query(request, proposal=None)}"}, words("Cancel")),
             ),
             attributes={"class": "editor", "id": "editor"},
         )
@@ -269,28 +275,32 @@ def _origin(site: Site, words: Words, place: Place, proposal: Proposal, verb: st
     """Return who proposed what, from which message and why."""
     why = proposal.why
     link = message_link(site, words, why.session, why.message)
-    dream = tag("a", {"href": f"/dreams/{place.id}/{why.dream}"}, words("memories.the_dream")) if why.dream else None
-    parts: list[Child] = [words(f"inbox.{verb}", who=why.client or author_name(words, why.who)), " · ", bdi(place_name(place))]
+    dream = tag("a", {"href": f"/dreams/{place.id}/{why.dream}"}, words("the dream")) if why.dream else None
+    parts: list[Child] = [
+        words(labels.PROPOSED[verb], who=why.client or author_name(words, why.who)),
+        " · ",
+        bdi(place_name(place)),
+    ]
     parts += [(" · ", one) for one in (link, dream) if one is not None]
     parts += [" · ", ago(words, proposal.time, site.clock())]
-    parts += [words("frame.colon"), bdi(cut(words.told(why.why), 240))] if why.why else []
-    parts += [tag("br"), words("inbox.waits", why=words.told(proposal.waits))] if proposal.waits else []
+    parts += [words(": "), bdi(cut(words.told(why.why), 240))] if why.why else []
+    parts += [tag("br"), words("It waits: {why}", why=words.told(proposal.waits))] if proposal.waits else []
     return join(parts)
 
 
 def _buttons(words: Words, request: Request, proposal: Proposal, verb: str) -> Html:
     fields, name = {"ids": token(proposal)}, cut(proposal.name, 60)
-    accept: dict[str, Any] = {"class": "btn sm main", "data-hotkey": "a", "aria-label": words("inbox.accept_named", name=name)}
-    refuse: dict[str, Any] = {"class": "btn sm", "data-hotkey": "x", "aria-label": words("inbox.refuse_named", name=name)}
+    accept: dict[str, Any] = {"class": "btn sm main", "data-hotkey": "a", "aria-label": words("Accept {name}", name=name)}
+    refuse: dict[str, Any] = {"class": "btn sm", "data-hotkey": "x", "aria-label": words("Refuse {name}", name=name)}
     href = f"/memories{query(request, proposal=proposal.id)}#proposal-{proposal.id}"
-    label = words("inbox.edit_named", name=name)
+    label = words("Edit {name}", name=name)
     edit: dict[str, Any] = {"class": "btn sm", "href": href, "data-hotkey": "e", "aria-label": label}
     return tag(
         "div",
         {"class": "btns"},
-        change_form(ACCEPT, fields, button(words("inbox.accept"), accept)),
-        tag("a", edit, words("memories.edit")) if verb != "remove" else None,
-        change_form(REFUSE, fields, button(words("inbox.keep" if verb == "remove" else "inbox.refuse"), refuse)),
+        change_form(ACCEPT, fields, button(words("Accept"), accept)),
+        tag("a", edit, words("Edit")) if verb != "remove" else None,
+        change_form(REFUSE, fields, button(words("Keep it" if verb == "remove" else "Refuse"), refuse)),
     )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ..disk.regular_file import FileStamp, stamp_of
 from .session_index import SessionIndex
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ..history.window_series import Series
 
 # Increase the number when what is kept changes.
-NOTE = "window-5"
+NOTE = "window-6"
 # Smaller files are read in less than a tenth of a second.
 LEAST_BYTES = 1 << 20
 
@@ -33,27 +34,21 @@ class KeptWindows:
         """Return the window of the file as it is now, if it was kept."""
         from ..history.followed_session import KeptWindow
 
-        stamp = _stamp(path)
-        held = self._index.peek(lambda index: index.note(path, NOTE, stamp)) if stamp else None
-        if held is not None:
+        key = _note_key(stamp_of(path))
+        data = self._index.peek(lambda index: index.note(path, NOTE, key)) if key else None
+        if data is not None:
             with suppress(zlib.error, msgspec.MsgspecError):
-                return msgspec.msgpack.decode(zlib.decompress(held), type=KeptWindow)
+                return msgspec.msgpack.decode(zlib.decompress(data), type=KeptWindow)
         return None
 
     def keep(self, followed: FollowedSession, series: Series) -> None:
         """Keep the window that was read, in the background."""
         window, path = followed.keep(series), os.fspath(followed.path)
-        stamp = _stamp(path)
-        # A file that has grown meanwhile is read again anyway.
-        if window is not None and stamp and stamp.startswith(f"{window.size}-"):
-            made = zlib.compress(msgspec.msgpack.encode(window), 1)
-            self._index.later(lambda index: index.keep_note(path, NOTE, stamp, made))
+        if window is not None and (key := _note_key(window.stamp)):
+            data = zlib.compress(msgspec.msgpack.encode(window), 1)
+            self._index.later(lambda index: index.keep_note(path, NOTE, key, data))
 
 
-def _stamp(path: str) -> str | None:
-    """Return the version of a file that is large enough to be kept."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return f"{found.st_size}-{found.st_mtime_ns}-{found.st_ino}" if found.st_size >= LEAST_BYTES else None
+def _note_key(stamp: FileStamp | None) -> str | None:
+    """Return the key of the note about a file that is large enough to be kept."""
+    return "-".join(map(str, stamp)) if stamp is not None and stamp.size >= LEAST_BYTES else None

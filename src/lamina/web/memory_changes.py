@@ -48,9 +48,9 @@ def user(why: str) -> ChangeReason:
 def place_of(site: Site, words: Words, fields: Fields) -> Place:
     place = site.places.find(fields.get("place", ""))
     if place is None:
-        raise InputError("project", words("memories.no_place"))
+        raise InputError("project", words("no such project"))
     if not place.own:
-        raise InputError(place.name, words("memories.not_ours"))
+        raise InputError(place.name, words("another agent keeps these memories, so they cannot be changed here"))
     return place
 
 
@@ -68,14 +68,14 @@ def _shown(site: Site, words: Words, fields: Fields) -> Iterator[tuple[Place, Me
 def _edit(site: Site, words: Words, fields: Fields) -> Done:
     with _shown(site, words, fields) as (place, memory, topic):
         saved = _saved(words, memory, topic, fields, fields["digest"])
-        message = with_notices(words, words("memories.saved", name=saved.topic.name), saved)
+        message = with_notices(words, words("Saved “{name}”.", name=saved.topic.name), saved)
         return _done(message, memory, place, saved.topic.file, fields.get("back", ""), topic.file)
 
 
 def with_notices(words: Words, message: str, saved: Saved | Merged) -> str:
     """Return the answer to a save, with the secrets that were removed from the text, and why the index may lack the new line."""
-    kinds = [chinese_kind(kind) if words.lang == "zh" else kind for kind in saved.redacted]
-    secrets = [words("memories.secret_removed", kind=", ".join(kinds))] if kinds else []
+    kinds = [chinese_kind(kind) if words.language == "zh" else kind for kind in saved.redacted]
+    secrets = [words("A secret was removed from the text ({kind}).", kind=", ".join(kinds))] if kinds else []
     return " ".join([message, *secrets, *([saved.unfinished] if saved.unfinished else [])])
 
 
@@ -90,7 +90,7 @@ def _saved(words: Words, memory: Memory, topic: Topic, fields: Fields, base: str
         base=base,
     )
     if not isinstance(done, Saved):
-        raise InputError(topic.name, words("memories.became_proposal"))
+        raise InputError(topic.name, words("the change waits in the inbox"))
     return done
 
 
@@ -115,7 +115,7 @@ def _new(site: Site, words: Words, fields: Fields) -> Done:
     place = place_of(site, words, fields)
     with site.places.open(place, create=True) as memory:
         if (there := memory.get(fields.get("name", ""))) is not None:
-            raise InputError(there.name, words("memories.exists"))
+            raise InputError(there.name, words("is already a memory; open and edit that one"))
         done = memory.save(
             fields.get("name", ""),
             type=kind_of(fields),
@@ -126,7 +126,7 @@ def _new(site: Site, words: Words, fields: Fields) -> Done:
         )
         assert isinstance(done, Saved)  # a user's own memory never waits
         file = done.topic.file
-        message = with_notices(words, words("memories.saved", name=done.topic.name), done)
+        message = with_notices(words, words("Saved “{name}”.", name=done.topic.name), done)
         return Done(message, _removal(memory, place, file), address(place, file))
 
 
@@ -138,7 +138,7 @@ def _keep(site: Site, words: Words, fields: Fields) -> Done:
             raise find_conflict(site, words, place, memory, {**fields, "file": there.file})
         topic = memory.restore(file, fields.get("version") or None, why=user(f"restored {ON_PAGE}"), base="")
         saved = _saved(words, memory, topic, fields, memory.digest(topic.file))
-        message = with_notices(words, words("memories.saved", name=saved.topic.name), saved)
+        message = with_notices(words, words("Saved “{name}”.", name=saved.topic.name), saved)
         return Done(message, _removal(memory, place, saved.topic.file), address(place, saved.topic.file))
 
 
@@ -153,7 +153,9 @@ def _remove(site: Site, words: Words, fields: Fields) -> Done:
         version = next((one.id for one in memory.log(topic.file) if one.digest == digest), "")
     back = fields.get("back", "")
     undo = Undo(RESTORE, {"place": place.id, "file": topic.file, "version": version, "digest": "", "back": back})
-    return Done(words("memories.removed", name=topic.name), undo, back if back.startswith("/memories") else "/memories")
+    return Done(
+        words("Moved “{name}” to the trash.", name=topic.name), undo, back if back.startswith("/memories") else "/memories"
+    )
 
 
 def _restore(site: Site, words: Words, fields: Fields) -> Done:
@@ -165,7 +167,7 @@ def _restore(site: Site, words: Words, fields: Fields) -> Done:
         if (digest or is_there) and not (is_there and memory.digest(file) == digest):
             raise find_conflict(site, words, place, memory, fields)
         topic = memory.restore(file, fields.get("version") or None, why=user(f"restored {ON_PAGE}"), base=digest)
-        message = words("memories.restored", name=topic.name)
+        message = words("Restored “{name}”.", name=topic.name)
         if not digest:
             back = fields.get("back", "")
             location = back if back == DUPLICATES else address(place, topic.file)
@@ -189,5 +191,5 @@ def _check(site: Site, words: Words, fields: Fields) -> Done:
             base=fields["digest"],
         )
         assert isinstance(done, Saved)
-        message = with_notices(words, words("memories.checked", name=topic.name), done)
+        message = with_notices(words, words("Evidence of “{name}” is checked as of now.", name=topic.name), done)
         return _done(message, memory, place, topic.file, fields.get("back", ""), topic.file)

@@ -6,6 +6,7 @@ from ..core.errors import DiskError
 from ..memory.memory import Memory
 from ..memory.store.contract import MemoryVersion
 from ..memory.store.topic import Topic
+from . import labels
 from .changes import Conflict, Fields
 from .html import Child, Html, bdi, tag
 from .memory_forms import button, change_form, editor_fields, plain
@@ -24,8 +25,8 @@ OF_COMMANDS = ("", "edited by hand")
 
 def look_again(words: Words, sentence: str, href: str) -> Conflict:
     """Return the conflict of a form whose subject is another one now, with a link to the present one."""
-    link = tag("a", {"class": "btn sm", "href": href}, words("memories.look_again"))
-    return Conflict(words("change.conflict"), tag("p", {"class": "notice"}, sentence, " ", link))
+    link = tag("a", {"class": "btn sm", "href": href}, words("Look again"))
+    return Conflict(words("This was changed meanwhile. Nothing was lost."), tag("p", {"class": "notice"}, sentence, " ", link))
 
 
 def find_conflict(site: Site, words: Words, place: Place, memory: Memory, fields: Fields) -> Conflict:
@@ -42,14 +43,14 @@ def _changed(site: Site, words: Words, place: Place, memory: Memory, topic: Topi
     digest, log = memory.digest(topic.file), memory.log(topic.file)
     known = log[0] if log and log[0].digest == digest else None  # else somebody changed it whom the journal does not know yet
     when = known.time if known is not None else mtime(memory.where(topic.file)) / 1e9
-    told = words("memories.was_changed", who=_who(words, known), when=ago_text(words, when, site.clock()))
+    told = words("Changed by {who} {when}. Nothing was lost.", who=_who(words, known), when=ago_text(words, when, site.clock()))
     if "body" not in fields:
-        told = f"{told} {words('memories.see_history', name=topic.name)}"
+        told = f"{told} {words('The history of “{name}” has every version.', name=topic.name)}"
     theirs = (
         tag("p", None, tag("b", None, bdi(topic.name))),
         tag("p", None, bdi(topic.description)),
         tag("pre", {"class": "version"}, bdi(topic.body)),
-        tag("a", {"class": "btn", "href": address(place, topic.file), "data-anew": "1"}, words("memories.keep_theirs")),
+        tag("a", {"class": "btn", "href": address(place, topic.file), "data-anew": "1"}, words("Keep theirs")),
     )
     mine = _editor(words, EDIT, {"place": place.id, "file": topic.file, "digest": digest}, fields)
     return Conflict(told, _both(words, told, theirs, mine), address(place, topic.file))
@@ -58,13 +59,13 @@ def _changed(site: Site, words: Words, place: Place, memory: Memory, topic: Topi
 def _who(words: Words, version: MemoryVersion | None) -> str:
     """Return who made a change, as far as the journal knows it."""
     if version is None or version.why is None:
-        return words("memories.who_outside")
+        return words("an editor")
     why = version.why
     if why.who == "user" and why.why.endswith(ON_PAGE):
-        return words("memories.who_page")
+        return words("you on the page")
     if why.who == "user" and why.why in OF_COMMANDS and why.session is None:
-        return words("memories.who_command")
-    return words(f"memories.who_{why.who}")
+        return words("the command line")
+    return words(labels.AUTHORS_IN_SENTENCES[why.who])
 
 
 def _moved(site: Site, words: Words, place: Place, memory: Memory, fields: Fields) -> Conflict:
@@ -77,8 +78,12 @@ def _moved(site: Site, words: Words, place: Place, memory: Memory, fields: Field
     if now is None:
         return _removed(site, words, place, memory, log, fields)
     known = next((one.name for one in log if one.digest == fields.get("digest")), now.name)
-    told = words("memories.was_renamed", name=now.name) if now.name != known else words("memories.was_moved", file=now.file)
-    theirs = (tag("p", None, bdi(told)), tag("a", {"class": "btn", "href": address(place, now.file)}, words("memories.open_it")))
+    told = (
+        words("This memory was renamed to “{name}” meanwhile.", name=now.name)
+        if now.name != known
+        else words("The file of this memory was moved to “{file}” meanwhile.", file=now.file)
+    )
+    theirs = (tag("p", None, bdi(told)), tag("a", {"class": "btn", "href": address(place, now.file)}, words("Open it")))
     mine = _editor(words, EDIT, {"place": place.id, "file": now.file, "digest": memory.digest(now.file)}, fields)
     return Conflict(told, _both(words, told, theirs, mine), address(place, now.file))
 
@@ -93,17 +98,17 @@ def _is_same(memory: Memory, file: str, digest: str) -> bool:
 
 def _removed(site: Site, words: Words, place: Place, memory: Memory, log: list[MemoryVersion], fields: Fields) -> Conflict:
     """Return the conflict for a removed memory. Mine restores it and changes it, or becomes a new one if the journal lacks the old one."""
-    told = words("memories.was_removed")
+    told = words("This memory was removed meanwhile.")
     if log and log[0].action == "remove":
         when = ago_text(words, log[0].time, site.clock())
-        told = words("memories.was_removed_by", who=_who(words, log[0]), when=when)
+        told = words("This memory was removed meanwhile, by {who} {when}.", who=_who(words, log[0]), when=when)
     trash = f"/memories/trash?project={place.id}"
-    theirs = (tag("p", None, told), tag("a", {"class": "btn", "href": trash}, words("memories.trash")))
+    theirs = (tag("p", None, told), tag("a", {"class": "btn", "href": trash}, words("Trash")))
     last = next((one for one in log if one.digest and memory.content(one.id) is not None), None)
     if last is not None:
         wanted = {"place": place.id, "file": fields.get("file", ""), "version": last.id, "name": last.name}
         return Conflict(told, _both(words, told, theirs, _editor(words, KEEP, wanted, fields)), trash)
-    name = tag("label", None, words("memories.name"), tag("input", {"name": "name", "required": True, "dir": "auto"}))
+    name = tag("label", None, words("Name"), tag("input", {"name": "name", "required": True, "dir": "auto"}))
     return Conflict(told, _both(words, told, theirs, _editor(words, NEW, {"place": place.id}, fields, name)), trash)
 
 
@@ -116,14 +121,14 @@ def _editor(words: Words, action: str, wanted: dict[str, str], fields: Fields, n
         wanted,
         name,
         editor_fields(words, fields.get("type", ""), fields.get("description", ""), plain(fields["body"])),
-        tag("div", {"class": "btns"}, button(words("memories.keep_mine"), {"class": "btn main", "id": "edit"})),
+        tag("div", {"class": "btns"}, button(words("Keep mine"), {"class": "btn main", "id": "edit"})),
         attributes={"class": "editor", "id": "editor", "data-unsaved": "1"},
     )
 
 
 def _both(words: Words, told: str, theirs: Child, mine: Html | None) -> Html:
-    sides = [tag("div", None, tag("h3", None, words("memories.theirs")), theirs)]
-    sides += [tag("div", None, tag("h3", None, words("memories.mine")), mine)] if mine is not None else []
+    sides = [tag("div", None, tag("h3", None, words("The version on disk")), theirs)]
+    sides += [tag("div", None, tag("h3", None, words("Your version")), mine)] if mine is not None else []
     return tag(
         "div", {"class": "pad"}, tag("p", {"class": "notice", "role": "alert"}, told), tag("div", {"class": "both"}, sides)
     )

@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from ..memory.store.evidence import Freshness
 from ..memory.store.topic import KINDS
+from . import labels
 from .html import Html, bdi, join, tag
 from .memory_history import PlaceFacts, author_of
 from .memory_index import Card, FoundCard, MemoryIndex
@@ -79,44 +80,42 @@ def filters(words: Words, index: MemoryIndex, request: Request, listed: Listed) 
     within = listed.every if listed.chosen is None else [card for card in listed.every if card.place.id == listed.chosen.id]
     counts = {place.id: index.counts(place) for place in listed.places}
     totals = {id: counted.kinds.total() for id, counted in counts.items()}
-    projects = [("", words("memories.all_projects"), len(listed.every))]
+    projects = [("", words("All projects"), len(listed.every))]
     projects += [(place.id, place_name(place), totals[place.id]) for place in listed.places if totals[place.id]]
     chosen = [counts[listed.chosen.id]] if listed.chosen is not None else list(counts.values())
     kinds = sum((one.kinds for one in chosen), Counter[str]())
     authors = sum((one.authors for one in chosen), Counter[str]())
     never = sum(one.never for one in chosen)
-    trash = tag("li", None, tag("a", {"href": _only(request, "/memories/trash")}, words("memories.trash")))
-    doubles = tag("li", None, tag("a", {"href": _only(request, "/memories/duplicates")}, words("memories.duplicates")))
-    unused = _filter(request, "use", "never", words("memories.never"), never, asked.get("use") == "never")
+    trash = tag("li", None, tag("a", {"href": _only(request, "/memories/trash")}, words("Trash")))
+    doubles = tag("li", None, tag("a", {"href": _only(request, "/memories/duplicates")}, words("likely duplicates")))
+    unused = _filter(request, "use", "never", words("never recalled"), never, asked.get("use") == "never")
     return tag(
         "nav",
-        {"class": "side", "aria-label": words("memories.filters")},
+        {"class": "side", "aria-label": words("Filters")},
+        _group(words("Project"), [_filter(request, "project", *row, asked.get("project", "") == row[0]) for row in projects]),
         _group(
-            words("memories.project"), [_filter(request, "project", *row, asked.get("project", "") == row[0]) for row in projects]
-        ),
-        _group(
-            words("memories.type"),
+            words("Type"),
             [
-                _filter(request, "type", kind, words(f"memories.type_{kind}"), kinds[kind], asked.get("type") == kind)
+                _filter(request, "type", kind, words(labels.MEMORY_TYPES[kind]), kinds[kind], asked.get("type") == kind)
                 for kind in (*KINDS, "none")
                 if kinds[kind]
             ],
         ),
         _group(
-            words("memories.evidence"),
+            words("Evidence"),
             [
-                _filter(request, "evidence", state, words(f"memories.evidence_{state}"), count, asked.get("evidence") == state)
+                _filter(request, "evidence", state, words(labels.EVIDENCE[state]), count, asked.get("evidence") == state)
                 for state, count in _count_evidence(index, within)
             ],
         ),
         _group(
-            words("memories.written_by"),
+            words("Written by"),
             [
                 _filter(request, "by", by, author_name(words, by), count, asked.get("by") == by)
                 for by, count in authors.most_common()
             ],
         ),
-        _group(words("memories.tidy"), [doubles, unused if never else None, trash]),
+        _group(words("Tidy"), [doubles, unused if never else None, trash]),
     )
 
 

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..memory.store.topic import KINDS
+from . import labels
 from .changes import Fields
 from .html import Attribute, Child, Html, join, tag
 from .memory_list import place_name
@@ -57,20 +58,20 @@ def plain(text: str) -> str:
 def editor_fields(words: Words, kind: str, description: str, body: str, *, focus: bool = False) -> Html:
     """Return the fields that an edit, a new memory and a proposal share. With `focus`, the first one for a text gets the focus."""
     kinds = (*(() if kind else ("",)), *KINDS)
-    options = [tag("option", {"value": one, "selected": one == kind}, words(f"memories.type_{one or 'none'}")) for one in kinds]
+    options = [tag("option", {"value": one, "selected": one == kind}, words(labels.MEMORY_TYPES[one or "none"])) for one in kinds]
     return join(
         (
-            tag("label", None, words("memories.type"), tag("select", {"name": "type", "class": "pick"}, options)),
+            tag("label", None, words("Type"), tag("select", {"name": "type", "class": "pick"}, options)),
             tag(
                 "label",
                 None,
-                words("memories.description"),
+                words("Description, one line"),
                 tag("input", {"name": "description", "value": description, "dir": "auto", "autofocus": focus}),
             ),
             tag(
                 "label",
                 None,
-                words("memories.text"),
+                words("Text"),
                 # The first line break of a text area is dropped by browsers.
                 tag("textarea", {"name": "body", "rows": 12, "dir": "auto", "spellcheck": "false"}, "\n", body),
             ),
@@ -84,31 +85,31 @@ def _new(site: Site, request: Request) -> Response:
     here = index.places.here()
     chosen = request.query_params.get("project") or (here.id if here is not None else "")
     options = [tag("option", {"value": place.id, "selected": place.id == chosen}, place_name(place)) for place in places]
-    title = words("memories.new_title")
+    title = words("New memory")
     form = change_form(
         "/changes/memories/new",
         {},
-        tag("label", None, words("memories.project"), tag("select", {"name": "place", "class": "pick"}, options)),
+        tag("label", None, words("Project"), tag("select", {"name": "place", "class": "pick"}, options)),
         tag(
             "label",
             None,
-            words("memories.name"),
+            words("Name"),
             tag("input", {"name": "name", "required": True, "dir": "auto", "autofocus": True}),
         ),
         editor_fields(words, "project", "", ""),
         tag(
             "div",
             {"class": "btns"},
-            button(words("memories.save"), {"class": "btn main"}),
-            tag("a", {"class": "btn", "href": "/memories"}, words("memories.cancel")),
+            button(words("Save"), {"class": "btn main"}),
+            tag("a", {"class": "btn", "href": "/memories"}, words("Cancel")),
         ),
         attributes={"class": "editor", "id": "editor"},
     )
-    off = tag("p", None, words("frame.read_only")) if site.read_only else None
+    off = tag("p", None, words("You are looking at someone else's files. Changes are off.")) if site.read_only else None
     body = tag(
         "div",
         {"class": "narrow", "data-live": "own", "data-conflict": True},
-        tag("p", {"class": "crumb"}, tag("a", {"href": "/memories"}, words("memories.title"))),
+        tag("p", {"class": "crumb"}, tag("a", {"href": "/memories"}, words("Memories"))),
         tag("h1", None, title),
         off or form,
     )

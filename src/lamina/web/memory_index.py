@@ -90,7 +90,7 @@ class OneMemory(NamedTuple):
     digest: str
     path: str
     size: int = 0  # of the file, in bytes
-    only_read: Literal["", "large", "not_text"] = ""
+    only_read: Literal["", "large", "not text"] = ""
 
 
 class MemoryIndex(MemoryHistories):
@@ -390,11 +390,11 @@ class MemoryIndex(MemoryHistories):
         return [self._found_in_place, *times]
 
 
-def _only_read(data: bytes) -> Literal["", "large", "not_text"]:
+def _only_read(data: bytes) -> Literal["", "large", "not text"]:
     """Return why a file can't be changed, as `TopicFiles.whole` decides it."""
     if len(data) >= MOST_READ:
         return "large"
-    return "" if decode_text(data).encode() == data else "not_text"
+    return "" if decode_text(data).encode() == data else "not text"
 
 
 def _head_evidence(store: DirectoryStore, file: str) -> Evidence | None:

@@ -18,6 +18,7 @@ from ..memory.recall.library import Recalled
 from ..memory.store.contract import MemoryVersion
 from ..memory.store.evidence import Freshness
 from ..memory.store.topic import evidence_of
+from . import labels
 from .html import Child, Html, bdi, cut, join, tag
 from .memory_history import PlaceFacts, author_of
 from .memory_index import Card, FoundCard, MemoryIndex
@@ -31,7 +32,6 @@ from .words import Words
 PAGE = 30
 FOUND = "memory-found"  # the id of the part that is replaced while the user types
 NAME_CHARS, DESCRIPTION_CHARS = 120, 220
-AUTHORS = ("user", "agent", "extraction", "dream", "outside")
 TYPE_ICONS = {
     "user": "M8 8.500a3 3 0 1 0 0-6 3 3 0 0 0 0 6M3 14c0-3 2-4.500 5-4.500s5 1.500 5 4.500",
     "feedback": "M2.500 3.500h11v7h-6l-3 3v-3h-2z",
@@ -65,7 +65,7 @@ def address_of(index: MemoryIndex, path: str) -> str:
 
 
 def author_name(words: Words, author: str) -> str:
-    return words(f"memories.by_{author}") if author in AUTHORS else author
+    return words(labels.AUTHORS[author]) if author in labels.AUTHORS else author
 
 
 def place_name(place: Place) -> str:
@@ -97,7 +97,7 @@ def card_list(words: Words, site: Site, request: Request, listed: Listed, now: f
         for name, value in request.query_params.items()
         if name in ("project", "type", "by", "source", "use", "evidence", "lang")
     ]
-    box = search_box(words, value=request.query_params.get("q", ""), label=words("memories.search"))
+    box = search_box(words, value=request.query_params.get("q", ""), label=words("Search these memories"))
     form = tag(
         "form",
         {"class": "bar2", "action": "/memories", "id": "memory-search", "data-find": FOUND, "role": "search"},
@@ -120,21 +120,26 @@ def _key(card: Card) -> tuple[str, str]:
 
 def _status(words: Words, request: Request, listed: Listed) -> str:
     if not request.query_params.get("q", "").strip():
-        return words("memories.count", n=len(listed.cards))
+        return words("{n} memory|{n} memories", n=len(listed.cards))
     clear = sum(one.clear for one in listed.found.values())
-    told = words("memories.matching", n=len(listed.cards), of=f"{listed.of:,}")
-    return f"{told} {words('memories.would_recall', n=clear)}" if clear else told
+    told = words("{n} of {of} matches.|{n} of {of} match.", n=len(listed.cards), of=f"{listed.of:,}")
+    return f"{told} {words('Recall would bring the first one.|Recall would bring the first {n}.', n=clear)}" if clear else told
 
 
 def _nothing(words: Words, site: Site, request: Request, listed: Listed) -> Html:
     if wanted := request.query_params.get("q", "").strip():
-        told = words("memories.no_match", q=cut(wanted, 80))
+        told = words("No memory matches “{q}”.", q=cut(wanted, 80))
         return tag("div", {"class": "empty"}, tag("p", None, told, " ", _sessions_that_match(words, site, wanted)))
     if listed.every:
-        link = tag("a", {"class": "btn", "href": "/memories"}, words("memories.show_all"))
-        return tag("div", {"class": "empty"}, tag("p", None, words("memories.none_here")), tag("p", None, link))
-    new = tag("p", None, tag("a", {"class": "btn", "href": "/memories/new"}, words("memories.new_title")))
-    return tag("div", {"class": "empty"}, tag("p", None, words("memories.none")), None if site.read_only else new)
+        link = tag("a", {"class": "btn", "href": "/memories"}, words("Show all memories"))
+        return tag("div", {"class": "empty"}, tag("p", None, words("No memory fits these filters.")), tag("p", None, link))
+    new = tag("p", None, tag("a", {"class": "btn", "href": "/memories/new"}, words("New memory")))
+    return tag(
+        "div",
+        {"class": "empty"},
+        tag("p", None, words("Nothing remembered yet. Memories appear after your first session, or write one now.")),
+        None if site.read_only else new,
+    )
 
 
 def _sessions_that_match(words: Words, site: Site, wanted: str) -> Html | None:
@@ -142,8 +147,12 @@ def _sessions_that_match(words: Words, site: Site, wanted: str) -> Html | None:
     count = site.index.count_matching(wanted)
     if count == 0:
         return None
-    key = "search" if count is None else "many" if count >= MOST_COUNTED else "count"
-    return tag("a", {"href": f"/search?{urlencode({'q': wanted})}"}, words(f"memories.sessions_{key}", n=count))
+    label = words("{n} session does.|{n} sessions do.", n=count)
+    if count is None:
+        label = words("Search the sessions, too.")
+    elif count >= MOST_COUNTED:
+        label = words("{n} sessions or more do.", n=count)
+    return tag("a", {"href": f"/search?{urlencode({'q': wanted})}"}, label)
 
 
 def _card(
@@ -186,40 +195,44 @@ def _card(
 def recalled_text(words: Words, recalls: Recalls, now: float) -> Html:
     """Return how often a memory was recalled, and when last."""
     if not recalls.times:
-        return join((words("memories.never_recalled"),))
-    last = (words("frame.comma"), words("memories.last"), " ", ago(words, recalls.last, now)) if recalls.last else None
-    return join((words("memories.recalled", n=recalls.times), last))
+        return join((words("never recalled"),))
+    last = (words(", "), words("last"), " ", ago(words, recalls.last, now)) if recalls.last else None
+    return join((words("recalled once|recalled {n} times", n=recalls.times), last))
 
 
 def evidence_mark(words: Words, evidence: Freshness | None, named: bool) -> Html:
     """Return the state of the evidence as icon and word, with the cause."""
     if not named or evidence is None:
-        return tag("span", {"class": "ev2"}, icon(STATE_ICONS["unverifiable"]), words("memories.no_evidence"))
-    label = words(f"memories.evidence_{evidence.state}")
-    cause = f"{words('frame.colon')}{cut(_told(words, evidence.why), 80)}" if evidence.state != "fresh" and evidence.why else ""
+        return tag("span", {"class": "ev2"}, icon(STATE_ICONS["unverifiable"]), words("no evidence named"))
+    label = words(labels.EVIDENCE[evidence.state])
+    cause = f"{words(': ')}{cut(_told(words, evidence.why), 80)}" if evidence.state != "fresh" and evidence.why else ""
     return tag("span", {"class": f"ev2 {evidence.state}"}, icon(STATE_ICONS[evidence.state]), bdi(f"{label}{cause}"))
 
 
 def _told(words: Words, why: str) -> str:
-    return words("frame.semicolon").join(words.told(part) for part in why.split("; "))
+    return words("; ").join(words.told(part) for part in why.split("; "))
 
 
 def _type(words: Words, kind: str | None) -> Html | None:
-    return tag("span", {"class": "type"}, icon(TYPE_ICONS[kind]), words(f"memories.type_{kind}")) if kind in TYPE_ICONS else None
+    return (
+        tag("span", {"class": "type"}, icon(TYPE_ICONS[kind]), words(labels.MEMORY_TYPES[kind])) if kind in TYPE_ICONS else None
+    )
 
 
 def why_found(words: Words, request: Request, found: FoundCard, evidence: Freshness | None) -> Html:
     """Return why a search found a memory: the matching words by field."""
     parts = [
-        join((tag("b", None, bdi(", ".join(asked_words(request, terms)))), " ", words(f"memories.in_{field}")))
+        join((tag("b", None, bdi(", ".join(asked_words(request, terms)))), " ", words(labels.MATCHED_FIELDS[field])))
         for field, terms in zip(("name", "description", "text"), found.terms, strict=True)
         if terms
     ]
     reasons: list[Child] = []
-    for part in parts or [bdi(words("memories.similar"))]:
-        reasons += [words("frame.comma") if reasons else None, part]
-    lowered = f" {words('memories.lowered')}" if evidence is not None and evidence.state == "stale" else None
-    return tag("p", {"class": "whyhit"}, words("memories.why"), " ", reasons, words("frame.stop"), lowered)
+    for part in parts or [bdi(words("similar meaning only"))]:
+        reasons += [words(", ") if reasons else None, part]
+    lowered = (
+        f" {words('Lowered, because its evidence is stale.')}" if evidence is not None and evidence.state == "stale" else None
+    )
+    return tag("p", {"class": "whyhit"}, words("Why:"), " ", reasons, words("."), lowered)
 
 
 def asked_words(request: Request, terms: Sequence[str]) -> list[str]:
@@ -251,14 +264,10 @@ def pages(words: Words, request: Request, number: int, count: int) -> Html | Non
     before, after = (query(request, page=str(number + step), edit=None) for step in (-1, 1))
     return tag(
         "nav",
-        {"class": "pages", "aria-label": words("memories.pages")},
-        tag("a", {"class": "btn", "href": f"/memories{before}", "rel": "prev"}, words("memories.previous"))
-        if number > 1
-        else None,
+        {"class": "pages", "aria-label": words("Pages")},
+        tag("a", {"class": "btn", "href": f"/memories{before}", "rel": "prev"}, words("Previous")) if number > 1 else None,
         tag("span", {"class": "soft"}, f"{number} / {-(-count // PAGE)}"),
-        tag("a", {"class": "btn", "href": f"/memories{after}", "rel": "next"}, words("memories.next"))
-        if number * PAGE < count
-        else None,
+        tag("a", {"class": "btn", "href": f"/memories{after}", "rel": "next"}, words("Next")) if number * PAGE < count else None,
     )
 
 
@@ -299,4 +308,4 @@ def card_json(index: MemoryIndex, facts: Mapping[str, PlaceFacts], card: Card, f
 def version_line(words: Words, version: MemoryVersion) -> str:
     """Return what a change did and who made it."""
     who = "outside" if version.why is None else version.why.who
-    return words("memories.change_by", what=words(f"memories.did_{version.action}"), who=author_name(words, who))
+    return words("{what} by {who}", what=labels.MEMORY_ACTIONS[version.action], who=author_name(words, who))

@@ -18,10 +18,9 @@ import msgspec
 
 from ..core.errors import DiskError, LaminaError
 from ..core.settings import Settings
-from ..disk.home.loading import settings_in_force
 from ..disk.paths.project import slug
-from ..disk.settings_files import user_home
-from ..disk.transcripts.search import project_directories
+from ..disk.regular_file import list_entries, subdirectories
+from ..disk.settings_files import settings_in_force, user_home
 from ..history.places import NAMES, Origin
 from ..memory.memory import Memory, open_agent_memory
 from ..memory.store.project_identity import read_identity
@@ -126,7 +125,7 @@ class MemoryPlaces:
         if (claude := self._homes().get("claude-code")) is not None and str(claude) not in seen:
             own = {place.id: str(place.project) for place in own_places if place.agent is None and place.project is not None}
             projects = {**self._projects(), **own}
-            for directory in project_directories(claude / "projects"):
+            for directory in subdirectories(claude / "projects"):
                 if (directory / "memory").is_dir():
                     path = projects.get(directory.name)
                     name = os.path.basename(path) if path else directory.name
@@ -139,7 +138,7 @@ class MemoryPlaces:
         if self._home is None:
             return
         here, found = self._here(), list[Place]()
-        for directory in project_directories(self._home / "projects"):
+        for directory in subdirectories(self._home / "projects"):
             if (directory / "memory").is_dir():
                 identity = read_identity(directory)
                 path = identity.path if identity is not None else self._projects().get(directory.name, "")
@@ -168,7 +167,7 @@ class MemoryPlaces:
         places: dict[str, Any] = {"cwd": cwd, "home": self._home, "settings": self._settings(), "user_home": self._person()}
         roots = dict(zip(_AGENT_SCOPES, list_agent_roots(**places), strict=True))
         for scope in scopes:
-            for name in sorted(entry.name for entry in scan(roots[scope]) if entry.is_dir(follow_symlinks=False)):
+            for name in sorted(entry.name for entry in list_entries(roots[scope]) if entry.is_dir(follow_symlinks=False)):
                 with suppress(LaminaError):
                     location = locate_agent_memory(name, scope, **places)
                     id = ".".join(part for part in ("agent", scope, name, within) if part)
@@ -236,12 +235,3 @@ class MemoryPlaces:
         if place.project is not None and self._locate(place, settings).said_by != "argument":  # as it is now
             return Memory.open(place.project, home=self._home, settings=settings)
         return Memory.open(place.project or place.path, path=place.path, home=self._home, settings=settings)
-
-
-def scan(directory: Path) -> list[os.DirEntry[str]]:
-    """Return the entries of a directory; none if it cannot be read."""
-    try:
-        with os.scandir(directory) as entries:
-            return list(entries)
-    except OSError:
-        return []

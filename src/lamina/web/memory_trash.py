@@ -36,8 +36,8 @@ def _trash(site: Site, request: Request) -> Response:
     for place, version in found[:MOST_TRASH]:
         who = version_line(words, version)
         fields = {"place": place.id, "file": version.file, "version": "", "digest": ""}
-        label: dict[str, Attribute] = {"class": "btn sm", "aria-label": words("memories.restore_named", name=version.name)}
-        restore = change_form(RESTORE, fields, button(words("memories.restore"), label))
+        label: dict[str, Attribute] = {"class": "btn sm", "aria-label": words("Restore {name}", name=version.name)}
+        restore = change_form(RESTORE, fields, button(words("Restore"), label))
         line = tag(
             "div",
             None,
@@ -54,18 +54,22 @@ def _trash(site: Site, request: Request) -> Response:
             ),
         )
         rows.append(tag("li", {"class": "trow"}, line, None if site.read_only else restore))
-    title = words("memories.trash")
+    title = words("Trash")
     listing = (
         tag("div", {"class": "panel"}, tag("ul", {"class": "list"}, rows))
         if rows
-        else tag("div", {"class": "empty"}, words("memories.trash_empty"))
+        else tag("div", {"class": "empty"}, words("The trash is empty."))
     )
     decided = index.decided(places)
     body = join(
         (
-            tag("p", {"class": "crumb"}, tag("a", {"href": "/memories"}, words("memories.title"))),
+            tag("p", {"class": "crumb"}, tag("a", {"href": "/memories"}, words("Memories"))),
             tag("h1", None, title),
-            tag("p", {"class": "soft small"}, words("memories.trash_about")),
+            tag(
+                "p",
+                {"class": "soft small"},
+                words("Removed memories stay here until the history drops them. Forgetting a subject removes them for good."),
+            ),
             listing,
             _decided(site, words, decided),
         )
@@ -84,10 +88,11 @@ def _decided(site: Site, words: Words, decided: list[tuple[Place, Decision]]) ->
     rows = []
     for place, one in decided:
         name = cut(one.proposal.name, 120)
-        label: dict[str, Attribute] = {"class": "btn sm", "aria-label": words("inbox.again_named", name=name)}
-        again = change_form(BACK, {"ids": one.proposal.id}, button(words("inbox.again"), label))
+        label: dict[str, Attribute] = {"class": "btn sm", "aria-label": words("Let {name} wait again", name=name)}
+        again = change_form(BACK, {"ids": one.proposal.id}, button(words("Let it wait again"), label))
         verdict = words(
-            "inbox.was_accepted" if one.accepted else "inbox.was_refused", who=author_name(words, one.proposal.why.who)
+            "proposed by {who}, accepted" if one.accepted else "proposed by {who}, refused",
+            who=author_name(words, one.proposal.why.who),
         )
         about = tag(
             "span",
@@ -102,5 +107,5 @@ def _decided(site: Site, words: Words, decided: list[tuple[Place, Decision]]) ->
         rows.append(
             tag("li", {"class": "trow"}, tag("div", None, tag("b", None, bdi(name)), about), None if site.read_only else again)
         )
-    head = tag("h2", {"class": "day"}, words("inbox.decided_title"))
+    head = tag("h2", {"class": "day"}, words("Decided proposals"))
     return join((head, tag("div", {"class": "panel"}, tag("ul", {"class": "list"}, rows))))

@@ -13,6 +13,7 @@ from ..history.places import NAMES
 from ..memory.store.contract import MOST_READ, READ_IN_PART, MemoryVersion
 from ..memory.store.evidence import read_anchor
 from ..memory.store.topic import evidence_of, origin_of
+from . import labels
 from .diff import diff_texts
 from .html import Attribute, Child, Html, bdi, cut, join, tag
 from .inbox_view import inbox_panel, proposal_json, recent_json
@@ -66,18 +67,18 @@ def _reading(site: Site, request: Request) -> Response | None:
     """Return a view that says so, while the memories are read for the first time, or made ready for a search or a filter."""
     request.state.watch = site.look("memories:")
     words, memories, asked = words_for(request), site.memories, request.query_params
-    title, typed = words("memories.heading"), bool(request.headers.get("x-lamina-part"))
+    title, typed = words("What your agents remember"), bool(request.headers.get("x-lamina-part"))
     wait = patience(request, told=not typed or site.slow.is_begun("memories"))
     if not memories.is_read(wait):
-        sentence = words("memories.reading")
+        sentence = words("Reading the memories…")
     elif asked.get("q", "").strip() and not (
         memories.is_searchable() or site.slow.ask("memories", memories.make_searchable, wait)
     ):
-        sentence = words("search.searching")
+        sentence = words("Searching…")
     elif asked.get("evidence") and not (
         memories.is_evidence_known() or site.slow.ask("evidence", memories.check_all_evidence, wait)
     ):
-        sentence = words("memories.reading")
+        sentence = words("Reading the memories…")
     else:
         return None
     if typed:
@@ -120,24 +121,24 @@ def _memories(site: Site, request: Request, opened: tuple[Place, OneMemory] | No
     }
     if opened is not None:
         data = one_json(site, *opened)
-    title = opened[1].topic.name if opened is not None else words("memories.title")
+    title = opened[1].topic.name if opened is not None else words("Memories")
     return memory_page(site, request, title=title, body=body, data=data, watch=request.state.watch)
 
 
 def _head(words: Words, site: Site, listed: Listed, opened: tuple[Place, OneMemory] | None) -> Html:
     chosen = listed.chosen
     crumb = None
-    title = words("memories.heading")
-    facts = [words("memories.count", n=len(listed.every))]
+    title = words("What your agents remember")
+    facts = [words("{n} memory|{n} memories", n=len(listed.every))]
     if chosen is not None:
-        all_ = tag("a", {"href": "/memories"}, words("memories.all_projects"))
+        all_ = tag("a", {"href": "/memories"}, words("All projects"))
         crumb = join((all_, " / ", bdi(place_name(chosen))))
-        title = words("memories.heading_of", project=chosen.name)
-        facts = [words("memories.count", n=sum(card.place.id == chosen.id for card in listed.every))]
+        title = words("What your agent remembers about {project}", project=chosen.name)
+        facts = [words("{n} memory|{n} memories", n=sum(card.place.id == chosen.id for card in listed.every))]
         if chosen.own:
-            facts.append(words("memories.mode", mode=site.places.settings_of(chosen).memory_mode["private"]))
+            facts.append(words("mode: {mode}", mode=site.places.settings_of(chosen).memory_mode["private"]))
         else:
-            facts.append(words("memories.only_read", agent=NAMES[chosen.origin]))
+            facts.append(words("read-only: {agent} keeps them", agent=NAMES[chosen.origin]))
     buttons = None
     if not site.read_only and (chosen is None or chosen.own):
         where = f"?project={chosen.id}" if chosen is not None else ""
@@ -147,8 +148,8 @@ def _head(words: Words, site: Site, listed: Listed, opened: tuple[Place, OneMemo
         buttons = tag(
             "div",
             {"class": "btns"},
-            tag("a", {"class": "btn", "href": forget}, words("forget.title")),
-            tag("a", {"class": "btn main", "href": f"/memories/new{where}", "data-hotkey": "n"}, words("memories.new")),
+            tag("a", {"class": "btn", "href": forget}, words("Forget a subject")),
+            tag("a", {"class": "btn main", "href": f"/memories/new{where}", "data-hotkey": "n"}, words("New memory")),
         )
     meta = tag("p", {"class": "meta"}, [tag("span", None, one) for one in facts])
     return view_head(bdi(title), meta, crumb=crumb, right=buttons)
@@ -158,7 +159,7 @@ def _problems(words: Words, index: MemoryIndex) -> Html | None:
     if not index.problems:
         return None
     lines = [tag("li", None, bdi(words.told(line))) for line in index.problems]
-    return tag("div", {"class": "notice warn"}, words("sessions.unread"), tag("ul", None, lines))
+    return tag("div", {"class": "notice warn"}, words("Not everything could be read:"), tag("ul", None, lines))
 
 
 # One memory
@@ -179,10 +180,10 @@ def _one(site: Site, request: Request) -> Response:
 
 
 def _gone(site: Site, request: Request, words: Words, place: Place | None, file: str) -> Response:
-    name, back = "gone", "/memories"
+    title, sentence, back = words("No such memory"), words("This memory is no longer on disk."), "/memories"
     if place is not None and any(one.file == file for where, one in site.memories.trash([place]) if where == place):
-        name, back = "in_trash", f"/memories/trash?project={place.id}"
-    title, sentence = words(f"memories.{name}_title"), words(f"memories.{name}")
+        title, sentence = words("In the trash"), words("This memory was removed. Restore it from the trash.")
+        back = f"/memories/trash?project={place.id}"
     return problem(site, request, title, sentence, status=404, back=back, watch=request.state.watch)
 
 
@@ -197,19 +198,19 @@ def _pane(site: Site, words: Words, request: Request, place: Place, found: OneMe
         edit = tag(
             "a",
             {"class": "btn sm", "href": href, "data-hotkey": "e", "id": "edit"},
-            words("memories.edit"),
+            words("Edit"),
             tag("kbd", None, "E"),
         )
         remove = change_form(
             "/changes/memories/remove",
             {"place": place.id, "file": topic.file, "digest": found.digest, "back": f"/memories{query(request)}"},
-            button(words("memories.remove"), {"class": "btn sm quiet", "id": "remove"}),
+            button(words("Remove"), {"class": "btn sm quiet", "id": "remove"}),
         )
         buttons = tag("div", {"class": "btns"}, edit, remove)
     close = tag(
         "a",
         {"class": "btn sm quiet close", "href": f"/memories{query(request, edit=None, whole=None)}"},
-        words("memories.to_list"),
+        words("Close"),
     )
     return tag(
         "article",
@@ -218,7 +219,13 @@ def _pane(site: Site, words: Words, request: Request, place: Place, found: OneMe
         tag(
             "div",
             {"class": "body"},
-            tag("p", {"class": "notice"}, words("memories.foreign", agent=NAMES[place.origin])) if not place.own else None,
+            tag(
+                "p",
+                {"class": "notice"},
+                words("{agent} keeps this memory. Lamina only reads it; change it with {agent}.", agent=NAMES[place.origin]),
+            )
+            if not place.own
+            else None,
             tag("p", {"class": "notice"}, _why_only_read(words, found)) if found.only_read else None,
             inner,
             None if editing else _facts(site, words, request, place, found),
@@ -232,7 +239,7 @@ def _may_change(site: Site, place: Place, found: OneMemory) -> bool:
 
 
 def _why_only_read(words: Words, found: OneMemory) -> str:
-    return words(f"memories.only_read_{found.only_read}", size=size(found.size), part=size(MOST_READ))
+    return words(labels.NOT_EDITABLE[found.only_read], size=size(found.size), part=size(MOST_READ))
 
 
 def _text(words: Words, request: Request, found: OneMemory) -> Html:
@@ -244,7 +251,9 @@ def _text(words: Words, request: Request, found: OneMemory) -> Html:
         left = size(len(text[TEXT_CHARS:].encode("utf-8", "replace")))
         text = text[:TEXT_CHARS]
         of = size(found.size - len(text.encode("utf-8", "replace"))) if found.only_read == "large" else left
-        told = words("memories.show_rest", size=left) if of == left else words("memories.show_part", size=left, of=of)
+        told = (
+            words("Show the other {size}", size=left) if of == left else words("Show {size} of the other {of}", size=left, of=of)
+        )
         rest = tag("p", None, tag("a", {"class": "btn sm", "href": query(request, whole="1")}, told))
     faults = [fault for fault in topic.problems if fault != READ_IN_PART]  # the notice above tells that
     problems = tag("p", {"class": "notice"}, bdi("; ".join(faults))) if faults else None
@@ -259,14 +268,14 @@ def _facts(site: Site, words: Words, request: Request, place: Place, found: OneM
     recalls = site.memories.recalls(place, facts, topic.file)
     version = facts.authors.get(topic.file)
     rows: list[tuple[str, Child]] = [
-        (words("memories.project"), bdi(str(place.project or place_name(place)))),
-        (words("memories.type"), words(f"memories.type_{topic.type or 'none'}")),
-        (words("memories.evidence"), _evidence(site, words, request, place, found)),
-        (words("memories.written"), _written(site, words, place, version) if place.own else NAMES[place.origin]),
-        (words("memories.changed"), ago(words, topic.modified, site.clock())),
-        (words("memories.recalls"), recalled_text(words, recalls, site.clock())) if place.own else ("", None),
-        (words("memories.origin"), bdi(words.told(origin_of(topic)))) if origin_of(topic) else ("", None),
-        (words("memories.file"), tag("span", {"class": "mono"}, bdi(found.path))),
+        (words("Project"), bdi(str(place.project or place_name(place)))),
+        (words("Type"), words(labels.MEMORY_TYPES[topic.type or "none"])),
+        (words("Evidence"), _evidence(site, words, request, place, found)),
+        (words("Written"), _written(site, words, place, version) if place.own else NAMES[place.origin]),
+        (words("Changed"), ago(words, topic.modified, site.clock())),
+        (words("Recalled"), recalled_text(words, recalls, site.clock())) if place.own else ("", None),
+        (words("Origin"), bdi(words.told(origin_of(topic)))) if origin_of(topic) else ("", None),
+        (words("File"), tag("span", {"class": "mono"}, bdi(found.path))),
     ]
     return tag("dl", {"class": "kv"}, [(tag("dt", None, name), tag("dd", None, value)) for name, value in rows if name])
 
@@ -275,7 +284,7 @@ def _evidence(site: Site, words: Words, request: Request, place: Place, found: O
     named = evidence_of(found.topic)
     entries = tag("ul", {"class": "entries mono"}, [tag("li", None, _entry(entry)) for entry in named]) if named else None
     stale = found.evidence is not None and found.evidence.state == "stale"
-    changed = tag("summary", None, words("evidence.show"))
+    changed = tag("summary", None, words("Show what changed"))
     load = f"{address(place, found.topic.file)}/changed-evidence"
     show = tag("details", {"data-load": load, "id": "evidence"}, changed) if stale else None
     check = None
@@ -283,7 +292,7 @@ def _evidence(site: Site, words: Words, request: Request, place: Place, found: O
         check = change_form(
             "/changes/memories/check",
             _form_fields(request, place, found),
-            button(words("memories.check"), {"class": "btn sm", "id": "check"}),
+            button(words("Mark as checked"), {"class": "btn sm", "id": "check"}),
         )
     return join((evidence_mark(words, found.evidence, bool(named)), entries, show, check))
 
@@ -301,9 +310,9 @@ def _written(site: Site, words: Words, place: Place, version: MemoryVersion | No
     if version is None or version.why is None:
         return join((author_name(words, "outside"),))
     why = version.why
-    reason = join((words("frame.colon"), bdi(cut(words.told(why.why), 160)))) if why.why else None
+    reason = join((words(": "), bdi(cut(words.told(why.why), 160)))) if why.why else None
     link = message_link(site, words, why.session, why.message)
-    dream = tag("a", {"href": f"/dreams/{place.id}/{why.dream}"}, words("memories.the_dream")) if why.dream else None
+    dream = tag("a", {"href": f"/dreams/{place.id}/{why.dream}"}, words("the dream")) if why.dream else None
     return join((author_name(words, why.who), (" · ", link) if link else None, (" · ", dream) if dream else None, reason))
 
 
@@ -319,9 +328,9 @@ def _history(site: Site, words: Words, request: Request, place: Place, found: On
         fields = {**_form_fields(request, place, found), "version": version.id}
         restore = None
         if _may_change(site, place, found) and text is not None and at and version.digest != found.digest:
-            told = words("memories.restore_of", when=absolute(words, version.time))
+            told = words("Restore the version of {when}", when=absolute(words, version.time))
             label: dict[str, Attribute] = {"class": "btn sm quiet", "aria-label": told}
-            restore = change_form("/changes/memories/restore", fields, button(words("memories.restore"), label))
+            restore = change_form("/changes/memories/restore", fields, button(words("Restore"), label))
         why = words.told(version.why.why) if version.why is not None else ""
         line = tag(
             "div",
@@ -332,17 +341,17 @@ def _history(site: Site, words: Words, request: Request, place: Place, found: On
                 {"class": "soft"},
                 " · ",
                 ago(words, version.time, site.clock()),
-                (words("frame.colon"), bdi(cut(why, 200))) if why else None,
+                (words(": "), bdi(cut(why, 200))) if why else None,
             ),
             diff,
         )
         rows.append(tag("li", None, line, restore))
     more = (
-        tag("p", {"class": "soft small"}, words("memories.older", n=len(versions) - MOST_VERSIONS))
+        tag("p", {"class": "soft small"}, words("{n} older change|{n} older changes", n=len(versions) - MOST_VERSIONS))
         if len(versions) > MOST_VERSIONS
         else None
     )
-    return join((tag("h3", None, words("memories.history")), tag("ol", {"class": "hist"}, rows), more))
+    return join((tag("h3", None, words("History")), tag("ol", {"class": "hist"}, rows), more))
 
 
 def _form_fields(request: Request, place: Place, found: OneMemory) -> dict[str, str]:
@@ -353,12 +362,12 @@ def _form_fields(request: Request, place: Place, found: OneMemory) -> dict[str, 
 
 def _editor(words: Words, request: Request, place: Place, found: OneMemory) -> Html:
     topic, fields = found.topic, _form_fields(request, place, found)
-    cancel = tag("a", {"class": "btn", "href": fields["back"]}, words("memories.cancel"))
+    cancel = tag("a", {"class": "btn", "href": fields["back"]}, words("Cancel"))
     return change_form(
         "/changes/memories/edit",
         fields,
         editor_fields(words, topic.type or "", topic.description, topic.body, focus=True),
-        tag("div", {"class": "btns"}, button(words("memories.save"), {"class": "btn main", "id": "edit"}), cancel),
+        tag("div", {"class": "btns"}, button(words("Save"), {"class": "btn main", "id": "edit"}), cancel),
         attributes={"class": "editor", "id": "editor"},
     )
 

@@ -10,8 +10,10 @@ from typing import Any
 
 from ..core.usage import Usage
 from ..history.money import DayMoney
+from ..language.text import Text
 from ..providers.amounts import Amount, unit_parts
 from ..providers.models import CostParts
+from . import labels
 from .html import Html, bdi, tag
 from .numbers import amount, money, parts_apart, share
 from .period import Period
@@ -43,16 +45,21 @@ def money_panel(words: Words, asked: Period, rows: list[DayMoney]) -> Html:
             "span",
             None,
             tag("i", {"class": f"dot k-{colour[name]}"}),
-            bdi(name or words("overview.no_model")),
+            bdi(name or words("model unknown")),
             f" {money(by_model[name]) if words.billing == 'list' else share(by_model[name], whole)}",
         )
         for name in models
     ]
     parts = [
-        tag("span", None, tag("i", {"class": f"dot c-{name}"}), words(f"overview.{name}"), f" {total}")
+        tag("span", None, tag("i", {"class": f"dot c-{name}"}), words(labels.COST_PARTS[name]), f" {total}")
         for name, total in zip(("read", "written", "output"), _part_texts(words, rows), strict=True)
     ]
-    head = tag("header", None, tag("h2", None, words("overview.money")), tag("span", {"class": "sp"}))
+    head = tag(
+        "header",
+        None,
+        tag("h2", None, words("Money by day and model" if words.billing == "list" else "Units by day and model")),
+        tag("span", {"class": "sp"}),
+    )
     return tag(
         "section",
         {"class": "panel"},
@@ -63,7 +70,7 @@ def money_panel(words: Words, asked: Period, rows: list[DayMoney]) -> Html:
             {"class": "body"},
             tag("p", {"id": "day", "role": "status"}, series["sentences"][-1])
             if rows
-            else tag("p", None, words("overview.no_money")),
+            else tag("p", None, words("No session of this period reports its usage.")),
             tag("p", {"class": "key small"}, legend),
             tag("p", {"class": "key small"}, parts) if rows else None,
             _table(words, asked, rows),
@@ -113,23 +120,28 @@ def _series(words: Words, asked: Period, rows: list[DayMoney], colour: dict[str,
         "time": [86_400 * at for at in range(len(asked.days))],
         "pause": [0] * len(asked.days),
         "columns": [_short(words, day) for day in asked.days],
-        "summary": words("overview.money"),
+        "summary": words("Money by day and model" if words.billing == "list" else "Units by day and model"),
         "sentences": [_sentence(words, day, of_day[day], rows) for day in asked.days],
     }
 
 
 def _short(words: Words, day: str) -> str:
     at = datetime.fromisoformat(day)
-    return f"{at.day} {words(f'month.{at.month}')}" if words.lang == "en" else f"{at.month}月{at.day}日"
+    return words("{d} {month}", d=at.day, month=labels.MONTHS[at.month - 1])
 
 
 def _sentence(words: Words, day: str, rows: list[DayMoney], period: list[DayMoney]) -> str:
     if not rows:
-        return words("overview.nothing", period=_short(words, day))
+        return words(
+            "{period}: no costs recorded" if words.billing == "list" else "{period}: no use recorded", period=_short(words, day)
+        )
     total, unpriced = sum_days(rows)
     read, written, output = _part_texts(words, rows)
     line = words(
-        "overview.day",
+        "{day}: {usd} (read {read}, written {written}, output {output}); {share} of the input was read from cache."
+        if words.billing == "list"
+        else "{day}: {part} of the period: {usd} (read {read}, written {written}, output {output}); {share} of "
+        "the input was read from cache.",
         day=_short(words, day),
         usd=amount(words, total),
         part=share(sum(_parts(words, rows)), sum(_parts(words, period))),
@@ -138,13 +150,23 @@ def _sentence(words: Words, day: str, rows: list[DayMoney], period: list[DayMone
         output=output,
         share=share(total.usage.cache_read, total.usage.prompt),
     )
-    return f"{line} {words('overview.unpriced', n=unpriced)}" if unpriced and words.billing == "list" else line
+    return (
+        f"{line} {words('Price unknown for {n} call.|Price unknown for {n} calls.', n=unpriced)}"
+        if unpriced and words.billing == "list"
+        else line
+    )
 
 
 def _table(words: Words, asked: Period, rows: list[DayMoney]) -> Html | None:
     if not rows:
         return None
-    heads = ("overview.date", "overview.read", "overview.written", "overview.output", "overview.total")
+    heads = (
+        Text("Day"),
+        Text("Read from cache"),
+        Text("Written"),
+        Text("Output"),
+        Text("Total") if words.billing == "list" else Text("Share of the period"),
+    )
     made, period = [], sum(_parts(words, rows))
     for day, within in reversed(_by_day(asked, rows).items()):
         whole = sum(_parts(words, within))
@@ -160,6 +182,6 @@ def _table(words: Words, asked: Period, rows: list[DayMoney]) -> Html | None:
     return tag(
         "details",
         {"id": "as-table"},
-        tag("summary", {"class": "btn sm"}, words("overview.as_table")),
+        tag("summary", {"class": "btn sm"}, words("Show as table")),
         tag("div", {"class": "scroll"}, table),
     )

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from ..core.usage import Usage
 from ..language.wording import short_count
 from ..providers.amounts import Amount
+from . import labels
 from .html import Html, tag
 from .words import Words
 
@@ -37,10 +38,10 @@ def sum_known(numbers: Iterable[float | None]) -> float | None:
 def price(words: Words, number: float | None) -> str:
     """Return the number of an amount: dollars, or units under a subscription."""
     if number is None:
-        return words("money.unknown")
+        return words("price unknown")
     if words.billing == "list":
         return money(number)
-    return words("amount.units", n=f"{'−' if round(number) < 0 else ''}{short_count(abs(round(number)))}")
+    return words("{n} units", n=f"{'−' if round(number) < 0 else ''}{short_count(abs(round(number)))}")
 
 
 def amount(words: Words, found: Amount, *, short: bool = False) -> str:
@@ -68,14 +69,14 @@ def tokens_apart(words: Words, usage: Usage) -> str:
         "uncached": usage.input_tokens,
         "output": usage.output_tokens,
     }
-    found = [words(f"amount.{name}", tokens=short_count(count)) for name, count in counts.items() if count]
-    return words("amount.and").join(found) or words("amount.none")
+    found = [words(labels.TOKEN_COUNTS[name], tokens=short_count(count)) for name, count in counts.items() if count]
+    return words(", ").join(found) or words("no tokens")
 
 
 def parts_apart(words: Words, usage: Usage) -> list[str]:
     """Return the tokens that were read, written and output. Uncached ones are shown beside written ones: their price differs."""
     sent = [tokens(usage.cache_write)] if usage.cache_write or not usage.input_tokens else []
-    sent += [words("amount.uncached", tokens=tokens(usage.input_tokens))] if usage.input_tokens else []
+    sent += [words("{tokens} uncached", tokens=tokens(usage.input_tokens))] if usage.input_tokens else []
     return [tokens(usage.cache_read), " + ".join(sent), tokens(usage.output_tokens)]
 
 
@@ -99,13 +100,13 @@ def size(count: int) -> str:
 def length(words: Words, seconds: float) -> str:
     """Return a length of time: 40 s, 12 min, 2 h 5 min, 1 day 16 h, 8 days."""
     if seconds < MINUTE:
-        return words("time.seconds", n=int(seconds))
+        return words("{n} s", n=int(seconds))
     if seconds < HOUR:
-        return words("time.minutes", n=int(seconds // MINUTE))
+        return words("{n} min", n=int(seconds // MINUTE))
     if seconds < DAY:
-        return words("time.hours", h=int(seconds // HOUR), m=int(seconds % HOUR // MINUTE))
+        return words("{h} h {m} min", h=int(seconds // HOUR), m=int(seconds % HOUR // MINUTE))
     days, hours = int(seconds // DAY), int(seconds % DAY // HOUR)
-    return words("time.days_hours", n=days, h=hours) if hours and days < 7 else words("time.days", n=days)
+    return words("{n} day {h} h|{n} days {h} h", n=days, h=hours) if hours and days < 7 else words("{n} day|{n} days", n=days)
 
 
 def moment(value: str | float) -> datetime | None:
@@ -121,26 +122,26 @@ def absolute(words: Words, value: str | float) -> str:
     """Return the full local time."""
     at = moment(value)
     if at is None:
-        return words("time.unknown")
+        return words("time unknown")
     return f"{day(words, at)} {at:%H:%M:%S}"
 
 
 def day(words: Words, at: datetime) -> str:
-    return words("time.date", d=at.day, month=words(f"month.{at.month}"), m=at.month, y=at.year)
+    return words("{d} {month} {y}", d=at.day, month=labels.MONTHS[at.month - 1], y=at.year)
 
 
 def ago(words: Words, value: str | float, now: float) -> Html:
     """Return a relative time, with the absolute one on hover."""
     at = moment(value)
     if at is None:
-        return tag("span", {"class": "soft"}, words("time.unknown"))
+        return tag("span", {"class": "soft"}, words("time unknown"))
     return tag("time", {"datetime": at.isoformat(), "title": absolute(words, value)}, _relative(words, now - at.timestamp(), at))
 
 
 def ago_text(words: Words, value: str | float, now: float) -> str:
     """Return a relative time for a sentence."""
     at = moment(value)
-    return words("time.unknown") if at is None else _relative(words, now - at.timestamp(), at)
+    return words("time unknown") if at is None else _relative(words, now - at.timestamp(), at)
 
 
 def clock(words: Words, value: str | float, *, seconds: bool = False) -> Html:
@@ -161,11 +162,11 @@ def time_of_day(value: str | float) -> str:
 
 def _relative(words: Words, seconds: float, at: datetime) -> str:
     if seconds < MINUTE:
-        return words("time.now")
+        return words("just now")
     if seconds < HOUR:
-        return words("time.minutes_ago", n=int(seconds // MINUTE))
+        return words("{n} minute ago|{n} minutes ago", n=int(seconds // MINUTE))
     if seconds < DAY:
-        return words("time.hours_ago", n=int(seconds // HOUR))
+        return words("{n} hour ago|{n} hours ago", n=int(seconds // HOUR))
     if seconds < 7 * DAY:
-        return words("time.days_ago", n=int(seconds // DAY))
+        return words("{n} day ago|{n} days ago", n=int(seconds // DAY))
     return day(words, at)

@@ -20,11 +20,12 @@ from ..disk.home.ledger import read_ledger_day
 from ..history.money import DayMoney
 from ..history.places import NAMES, Origin
 from ..history.sessions import SourceSession, newest_memories
+from ..language.text import Text
 from ..providers.amounts import units_of
 from ..providers.models import table
-from ..replay.html import ENGLISH, ReportWords, recorded_bill, saving_words
+from ..replay.html import ReportWords, recorded_bill, saving_words
 from ..replay.savings import saving
-from . import cache_breaks
+from . import cache_breaks, labels
 from .changes import Done, Fields, change_route
 from .html import Child, Html, bdi, cut, join, tag
 from .memory_index import Card, MemoryIndex
@@ -67,7 +68,12 @@ def _overview(
     newest = max((one.day for one in paid if asked.project in ("", one.project)), default="") if not rows else ""
     sessions = asked.sessions(listing.top)
     running = [one for one in listing.top if is_running(one, site.clock())][:SHOWN]
-    reading = words("overview.reading", n=listing.of, done=f"{listing.done:,}")
+    reading = words(
+        "Reading the session file for the first time.|Reading session files for the first time, the newest "
+        "first: {done} of {n}. The figures are those of the files read so far.",
+        n=listing.of,
+        done=f"{listing.done:,}",
+    )
     some = bool(listing.top or listing.of)
     body = join(
         (
@@ -98,22 +104,47 @@ def _overview(
         "reading": listing.of,
         "prices_of": table().date,
     }
-    return page(site, request, title=words("overview.title"), active="overview", body=body, data=data, watch=watch)
+    return page(site, request, title=words("Overview"), active="overview", body=body, data=data, watch=watch)
 
 
 def _head(words: Words, asked: Period, rows: list[DayMoney], sessions: list[SourceSession], *, reading: bool) -> Html:
     (total, unpriced), dollars = sum_days(rows), words.billing == "list"
     period, short = asked.name(words), sum(one.short_outputs > 0 for one in sessions)
-    nothing = words("overview.nothing_yet" if reading else "overview.nothing", period=period)
+    if reading:
+        nothing = words("{period}: no costs found so far" if dollars else "{period}: no use found so far", period=period)
+    else:
+        nothing = words("{period}: no costs recorded" if dollars else "{period}: no use recorded", period=period)
     bill = (
         at_least(words, total.usd, short=short > 0) if dollars else f"{'≥ ' if short else ''}{tokens_apart(words, total.usage)}"
     )
     cached = share(total.usage.cache_read, total.usage.prompt)
-    line = words("overview.figures", period=period, n=len(sessions), usd=bill, share=cached)
+    line = words(
+        "{period}: {n} session, {usd} at list price, {share} read from cache|{period}: {n} sessions, {usd} "
+        "at list price, {share} read from cache"
+        if words.billing == "list"
+        else "{period}: {n} session, {usd}; {share} of the input was read from cache|{period}: {n} sessions, "
+        "{usd}; {share} of the input was read from cache",
+        period=period,
+        n=len(sessions),
+        usd=bill,
+        share=cached,
+    )
     notes = [
-        words("overview.list_price", date=table().date),
-        words("overview.unpriced", n=unpriced) if unpriced and dollars else None,
-        words("overview.short_outputs", n=short) if short else None,
+        words(
+            "Prices of {date}."
+            if words.billing == "list"
+            else "A unit is one uncached input token, whatever the model. A token read from the cache counts 0.1, one "
+            "written to it 1.25 (2 for an hour), an output token 5.",
+            date=table().date,
+        ),
+        words("Price unknown for {n} call.|Price unknown for {n} calls.", n=unpriced) if unpriced and dollars else None,
+        words(
+            "≥: {n} session recorded only the beginning of some outputs.|≥: {n} sessions recorded only the "
+            "beginning of some outputs.",
+            n=short,
+        )
+        if short
+        else None,
     ]
     return tag(
         "div",
@@ -121,7 +152,7 @@ def _head(words: Words, asked: Period, rows: list[DayMoney], sessions: list[Sour
         tag(
             "div",
             None,
-            tag("h1", None, words("overview.title")),
+            tag("h1", None, words("Overview")),
             tag("p", {"class": "lead"}, line if rows else nothing),
             tag("p", {"class": "meta"}, [tag("span", None, note) for note in notes if note]),
         ),
@@ -131,21 +162,24 @@ def _head(words: Words, asked: Period, rows: list[DayMoney], sessions: list[Sour
 def _offer(words: Words, asked: Period, newest: str) -> Html:
     """Lead from an empty period to the newest one with costs."""
     chosen = {"days": len(asked.days), "until": newest} | ({"project": asked.project} if asked.project else {})
-    label = words("overview.newest_period", day=date_words(words, datetime.fromisoformat(newest)))
+    label = words(
+        "Show the newest costs, up to {day}" if words.billing == "list" else "Show the newest use, up to {day}",
+        day=date_words(words, datetime.fromisoformat(newest)),
+    )
     return tag("p", None, tag("a", {"class": "btn", "id": "newest", "href": f"/?{urlencode(chosen)}"}, label))
 
 
 def _filters(words: Words, asked: Period, projects: set[str]) -> Html:
     places = sorted(projects | ({asked.project} - {""}), key=lambda path: (os.path.basename(path).casefold(), path))
-    named = [("", words("sessions.any_project")), *((path, f"{os.path.basename(path)}  {path}") for path in places)]
+    named = [("", words("All projects")), *((path, f"{os.path.basename(path)}  {path}") for path in places)]
     spans = [(value, asked._replace(days=asked.days[:1] * count).name(words)) for value, count in DAYS.items()]
     return tag(
         "form",
         {"class": "bar2", "id": "filter", "data-auto": True, "action": "/"},
         tag("input", {"type": "hidden", "name": "until", "value": asked.until}) if asked.until else None,
-        _select(words("overview.period"), "days", spans, str(len(asked.days))),
-        _select(words("sessions.project"), "project", named, asked.project),
-        tag("button", {"class": "btn noscript"}, words("sessions.apply")),
+        _select(words("Period"), "days", spans, str(len(asked.days))),
+        _select(words("Project"), "project", named, asked.project),
+        tag("button", {"class": "btn noscript"}, words("Apply")),
     )
 
 
@@ -158,15 +192,36 @@ def _saving(site: Site, words: Words, asked: Period) -> Html:
     """The saving of the settings in force: the recorded bill minus the replayed one, over the sessions played so far."""
     job = site.replays.get(SAVING)
     report = job.report if job is not None else None
-    lines: list[Child] = [tag("p", {"class": "soft"}, words("saving.what"))]
+    lines: list[Child] = [
+        tag(
+            "p",
+            {"class": "soft"},
+            words("Plays the sessions of this period with your settings, in the background, without a model."),
+        )
+    ]
     if job is not None and report is not None and report.sessions:
-        texts = ReportWords({key: words(f"report.{key}") for key in ENGLISH}, billing=words.billing)
+        texts = ReportWords(words.language, words.billing)
         saved = saving(report.played, report.in_force, words.billing)
-        sentence = words("replay.no_usage")
+        sentence = words(
+            "The sessions report no usage, so there is no recorded cost to compare with."
+            if words.billing == "list"
+            else "The sessions report no usage, so there is nothing to compare with."
+        )
         if saved is not None:
             change, amounts, spread = saving_words(saved, texts)
-            sentence = words("saving.sentence", change=change, amounts=amounts, spread=spread)
-        policy = words("saving.policy", policy=words.told(job.policies[0]), n=report.calls)
+            sentence = words(
+                "Lamina would have cost {change}: {amounts} ({spread})."
+                if words.billing == "list"
+                else "Lamina would have used {change}: {amounts} ({spread}).",
+                change=change,
+                amounts=amounts,
+                spread=spread,
+            )
+        policy = words(
+            "Policy {policy}: {n} call compared.|Policy {policy}: {n} calls compared.",
+            policy=words.told(job.policies[0]),
+            n=report.calls,
+        )
         bill = recorded_bill(report, texts)
         lines = [
             tag("p", {"id": "saved"}, sentence),
@@ -174,14 +229,14 @@ def _saving(site: Site, words: Words, asked: Period) -> Html:
             tag("p", {"class": "soft small"}, policy),
         ]
     if job is not None:
-        text = words("replay.played", n=len(job.files), done=f"{job.done:,}")
-        place = os.path.basename(job.project) or words("sessions.any_project")
-        lines.append(tag("p", {"class": "soft small"}, words("overview.last_days", n=job.days), " · ", bdi(place)))
+        text = words("Played {done} of {n} session.|Played {done} of {n} sessions.", n=len(job.files), done=f"{job.done:,}")
+        place = os.path.basename(job.project) or words("All projects")
+        lines.append(tag("p", {"class": "soft small"}, words("Last {n} day|Last {n} days", n=job.days), " · ", bdi(place)))
         lines.append(tag("p", {"class": "small", "role": "status"}, text))
         lines.append(
             tag("progress", {"value": job.done, "max": len(job.files) or 1, "aria-label": text}) if job.running else None
         )
-    label = words("saving.again") if job is not None else words("saving.start")
+    label = words("Update") if job is not None else words("Find out")
     hidden = {"days": str(len(asked.days)), "project": asked.project}
     form = tag(
         "form",
@@ -190,7 +245,7 @@ def _saving(site: Site, words: Words, asked: Period) -> Html:
         tag("button", {"class": "btn", "id": "save"}, label),
     )
     shown = None if site.read_only or (job is not None and job.running) else form
-    head = tag("header", None, tag("h2", None, words("saving.title")))
+    head = tag("header", None, tag("h2", None, words("What Lamina would have saved")))
     return tag("section", {"class": "panel"}, head, tag("div", {"class": "body"}, lines, shown))
 
 
@@ -207,7 +262,9 @@ def _layers(site: Site, words: Words, asked: Period) -> Html | None:
     def cost(one: Spent) -> str:
         if words.billing == "subscription":
             return share(units_of(one.usage), whole)
-        return words("overview.unpriced", n=one.unpriced) if one.unpriced else money(one.usd)
+        return (
+            words("Price unknown for {n} call.|Price unknown for {n} calls.", n=one.unpriced) if one.unpriced else money(one.usd)
+        )
 
     rows = [
         tag(
@@ -220,10 +277,17 @@ def _layers(site: Site, words: Words, asked: Period) -> Html | None:
         )
         for purpose, one in sorted(spent.items(), key=lambda pair: (-pair[1].usd, -pair[1].calls))
     ]
-    heads = ("overview.layer", "overview.calls", "overview.read", "overview.written", "overview.output", "overview.cost")
+    heads = (
+        Text("Purpose"),
+        Text("Calls"),
+        Text("Read from cache"),
+        Text("Written"),
+        Text("Output"),
+        Text("Cost") if words.billing == "list" else Text("Share"),
+    )
     head = tag("thead", None, tag("tr", None, [tag("th", None, words(one)) for one in heads]))
     table = tag("table", {"class": "data"}, head, tag("tbody", None, rows))
-    title = tag("header", None, tag("h2", None, words("overview.layers")))
+    title = tag("header", None, tag("h2", None, words("Background work by layer")))
     return tag("section", {"class": "panel"}, title, tag("div", {"class": "body scroll"}, table))
 
 
@@ -232,7 +296,7 @@ def _start_saving(site: Site, words: Words, fields: Fields) -> Done:
     since = site.clock() - count * 86_400
     chosen = [one for one in site.sessions().top if one.last_active >= since and fields.get("project", "") in ("", one.project)]
     site.replays.start_saving([one.path for one in chosen], days=count, project=fields.get("project", ""))
-    return Done(words("replay.started", n=len(chosen)))
+    return Done(words("Replaying {n} session.|Replaying {n} sessions.", n=len(chosen)))
 
 
 def _waits(site: Site, words: Words) -> Html:
@@ -240,20 +304,24 @@ def _waits(site: Site, words: Words) -> Html:
         tag(
             "li",
             None,
-            tag("a", {"class": "row", "href": f"/{view}"}, words("overview.waiting", n=count, view=words(f"nav.{view}"))),
+            tag(
+                "a",
+                {"class": "row", "href": f"/{view}"},
+                words("{view}: {n} waits|{view}: {n} wait", n=count, view=labels.VIEWS[view]),
+            ),
         )
         for view, count in site.counts().items()
         if count
     ]
-    head = tag("header", None, tag("h2", None, words("overview.waits")))
-    content = tag("ul", {"class": "list"}, rows) if rows else tag("div", {"class": "body soft"}, words("overview.nothing_waits"))
+    head = tag("header", None, tag("h2", None, words("Waits for you")))
+    content = tag("ul", {"class": "list"}, rows) if rows else tag("div", {"class": "body soft"}, words("Nothing waits for you."))
     return tag("section", {"class": "panel"}, head, content)
 
 
 def _runs(site: Site, words: Words, running: list[SourceSession]) -> Html:
     rows = [_run(site, words, one) for one in running]
-    head = tag("header", None, tag("h2", None, words("overview.runs")))
-    content = tag("ul", {"class": "list"}, rows) if rows else tag("div", {"class": "body soft"}, words("overview.nothing_runs"))
+    head = tag("header", None, tag("h2", None, words("Running now")))
+    content = tag("ul", {"class": "list"}, rows) if rows else tag("div", {"class": "body soft"}, words("No session runs."))
     return tag("section", {"class": "panel"}, head, content)
 
 
@@ -263,7 +331,7 @@ def _run(site: Site, words: Words, session: SourceSession) -> Html:
     sent, model = session.newest
     if sent:
         window = window_of(model, site.settings, session.fullest, session.window).tokens
-        label = words("overview.full", tokens=tokens(sent), window=tokens(window))
+        label = words("{tokens} of {window} tokens", tokens=tokens(sent), window=tokens(window))
         bar = (
             tag("progress", {"value": min(sent, window), "max": window, "aria-label": label}),
             tag("span", {"class": "soft small"}, label),
@@ -330,6 +398,10 @@ def _newest(site: Site, words: Words) -> Html:
         )
         for one in _newest_memories(site)
     ]
-    head = tag("header", None, tag("h2", None, words("overview.newest")))
-    content = tag("ul", {"class": "list"}, rows) if rows else tag("div", {"class": "body soft"}, words("overview.no_memories"))
+    head = tag("header", None, tag("h2", None, words("Newest memories")))
+    content = (
+        tag("ul", {"class": "list"}, rows)
+        if rows
+        else tag("div", {"class": "body soft"}, words("Nothing remembered yet. Memories appear after your first session."))
+    )
     return tag("section", {"class": "panel"}, head, content)

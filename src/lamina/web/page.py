@@ -19,6 +19,7 @@ each has its own names.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import cache
 from hashlib import blake2b
@@ -30,10 +31,12 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from ..language.text import HTML_LANGUAGE, LANGUAGES, Text
 from ..replay.html import style
+from . import labels
 from .html import Attribute, Child, Html, join, tag
 from .safety import VERSION
-from .words import COOKIE, LANGUAGES, Words, words_for
+from .words import COOKIE, Words, words_for
 
 if TYPE_CHECKING:
     from .site import Site
@@ -48,16 +51,16 @@ VIEWS = {
     "settings": ("/settings", ","),
 }
 KEYS = (
-    (("/",), "keys.search"),
-    (("g", "o s m d r ,"), "keys.go"),
-    (("←", "→"), "keys.requests"),
-    (("[", "]"), "keys.decisions"),
-    (("Home", "End"), "keys.ends"),
-    (("j", "k"), "keys.rows"),
-    (("Enter", "o"), "keys.open"),
-    (("e", "a", "x", "u"), "keys.edit"),
-    (("0", "+", "-"), "keys.zoom"),
-    (("?",), "keys.help"),
+    (("/",), Text("Search; Esc leaves it")),
+    (("g", "o s m d r ,"), Text("Overview, sessions, memories, dreams, replay, settings")),
+    (("←", "→"), Text("Previous and next request; with Shift, turn")),
+    (("[", "]"), Text("Previous and next decision")),
+    (("Home", "End"), Text("First and last request")),
+    (("j", "k"), Text("Next and previous row")),
+    (("Enter", "o"), Text("Open; fold")),
+    (("e", "a", "x", "u"), Text("Edit, accept, refuse, undo")),
+    (("0", "+", "-"), Text("Zoom: reset, in, out")),
+    (("?",), Text("This table")),
 )
 MOON = "M13.500 9.500A6 6 0 0 1 6.500 2.500a6 6 0 1 0 7 7Z"
 # Fills for content that was sent but is in no record; the chart and the strips refer to them.
@@ -111,14 +114,20 @@ def page(
         # What is shown is named too: the stream tells at once what is newer.
         asked = urlencode({"watch": list(watch), "seen": list(watch.values())}, doseq=True)
         attributes |= {"data-watch": " ".join(watch), "data-stream": asked}
-    attributes["data-words"] = msgspec.json.encode(words.for_scripts()).decode()
-    notice = tag("p", {"class": "notice", "role": "note"}, words("frame.read_only")) if site.read_only else None
+    attributes["data-words"] = json.dumps({key: words(text) for key, text in labels.SCRIPT_TEXTS.items()}, ensure_ascii=False)
+    notice = (
+        tag("p", {"class": "notice", "role": "note"}, words("You are looking at someone else's files. Changes are off."))
+        if site.read_only
+        else None
+    )
     content = tag("main", {"id": "main", "tabindex": "-1"}, notice, body)
-    scriptless = tag("noscript", None, tag("p", {"class": "notice"}, words("frame.no_scripts")))
+    scriptless = tag(
+        "noscript", None, tag("p", {"class": "notice"}, words("Charts and changes need scripts, which this browser blocks."))
+    )
     parts = (_top(site, request, words, active), scriptless, content, _status(), _keys(words), HATCH)
     answer = HTMLResponse(_document(words, title, join(parts), attributes, site.secret, ahead), status)
     if request.query_params.get("lang") in LANGUAGES:
-        answer.set_cookie(COOKIE, words.lang, max_age=365 * 86_400, samesite="strict", httponly=True, path="/")
+        answer.set_cookie(COOKIE, words.language, max_age=365 * 86_400, samesite="strict", httponly=True, path="/")
     return answer
 
 
@@ -175,7 +184,7 @@ def fragment(body: Html, status: int = 200) -> Response:
 
 def plain_page(words: Words, title: str, sentence: str, *, status: int, back: str | None = None) -> Response:
     """Return a page with one sentence, for visitors without a cookie and for addresses that do not exist."""
-    link = tag("p", None, tag("a", {"href": back}, words("frame.back"))) if back is not None else None
+    link = tag("p", None, tag("a", {"href": back}, words("Back to the sessions"))) if back is not None else None
     body = tag("main", {"id": "main"}, tag("h1", None, title), tag("p", None, sentence), link)
     return HTMLResponse(_document(words, title, body, {}, None), status)
 
@@ -192,7 +201,9 @@ def problem(
 ) -> Response:
     """Return one sentence about what went wrong, in the frame, with a way back. With `watch`, what comes back is shown again."""
     words = words_for(request)
-    link = tag("p", None, tag("a", {"href": back, "class": "btn"}, words(_back_key(back))))
+    link = tag(
+        "p", None, tag("a", {"href": back, "class": "btn"}, words(labels.WAYS_BACK.get(back[1:].partition("?")[0], Text("Back"))))
+    )
     body = tag("div", {"class": "empty"}, tag("h1", None, title), tag("p", None, sentence), link)
     return page(site, request, title=title, active="", body=body, data={"error": sentence}, watch=watch, status=status)
 
@@ -207,12 +218,6 @@ def list_of(path: str) -> str:
     """Return the address of the list that a path is below: that of the sessions, unless it is another one."""
     view = path[1:].partition("/")[0]
     return f"/{view}" if view in ("memories", "dreams", "replay") else "/sessions"
-
-
-def _back_key(address: str) -> str:
-    """Return the words of a way back: the list that is named, or for a longer address the page before."""
-    view = address[1:].partition("?")[0]
-    return "frame.back" if view == "sessions" else f"frame.back_{view}" if view in VIEWS else "frame.back_one"
 
 
 def icon(*paths: str, box: int = 16) -> Html:
@@ -237,7 +242,10 @@ def static_address(name: str) -> str:
 
 def search_box(words: Words, *, name: str = "q", value: str = "", label: str | None = None, key: str | None = None) -> Html:
     field: dict[str, Attribute] = {"type": "search", "name": name, "value": value or None, "autocomplete": "off"}
-    field |= {"placeholder": label or words("nav.search"), "aria-label": label or words("nav.search")}
+    field |= {
+        "placeholder": label or words("Search memories and sessions"),
+        "aria-label": label or words("Search memories and sessions"),
+    }
     hint = tag("kbd", {"aria-hidden": "true"}, key) if key else None
     return tag(
         "label", {"class": "find"}, icon("M11 7a4 4 0 1 1-8 0 4 4 0 0 1 8 0M10.500 10.500l3.500 3.500"), tag("input", field), hint
@@ -263,8 +271,7 @@ def _document(
         tag("script", {"src": static_address("theme.js")}),
         [tag("script", {"src": static_address(name), "type": "module"}) for name in SCRIPTS] if secret else None,
     ]
-    language = "zh-CN" if words.lang == "zh" else "en"
-    whole = tag("html", {"lang": language}, tag("head", None, head), tag("body", attributes, body))
+    whole = tag("html", {"lang": HTML_LANGUAGE[words.language]}, tag("head", None, head), tag("body", attributes, body))
     return _encodable(f"<!doctype html>\n{whole}\n")
 
 
@@ -280,33 +287,33 @@ def _top(site: Site, request: Request, words: Words, active: str) -> Html:
     links = []
     for name, (address, key) in VIEWS.items():
         waiting = counts.get(name, 0)
-        label = words("nav.waiting", n=waiting)
+        label = words("{n} waiting", n=waiting)
         badge = tag("span", {"class": "count", "aria-label": label}, f"{waiting:,}") if waiting else None
         current = "page" if name == active else None
         attributes: dict[str, Attribute] = {"href": address, "aria-current": current, "data-key": key}
-        links.append(tag("a", attributes, words(f"nav.{name}"), " ", badge))
-    other = LANGUAGES[1 - LANGUAGES.index(words.lang)]
+        links.append(tag("a", attributes, words(labels.VIEWS[name]), " ", badge))
+    other = LANGUAGES[1 - LANGUAGES.index(words.language)]
     asked = request.query_params.get("q", "") if active == "search" else ""
     return tag(
         "header",
         {"class": "top"},
-        tag("a", {"class": "skip", "href": "#main"}, words("nav.skip")),
+        tag("a", {"class": "skip", "href": "#main"}, words("Skip to content")),
         tag("a", {"class": "brand", "href": "/"}, logo, "Lamina"),
-        tag("nav", {"aria-label": words("nav.main")}, links),
+        tag("nav", {"aria-label": words("Main")}, links),
         tag("form", {"action": "/search", "role": "search", "class": "search"}, search_box(words, value=asked, key="/")),
         tag(
             "a",
             {
                 "class": "btn quiet lang",
                 "href": query(request, lang=other),
-                "aria-label": words("nav.language_label"),
+                "aria-label": words("Switch to Chinese"),
                 "lang": other,
             },
-            words("nav.language"),
+            words("中文"),
         ),
         tag(
             "button",
-            {"class": "btn quiet theme", "type": "button", "aria-label": words("nav.theme")},
+            {"class": "btn quiet theme", "type": "button", "aria-label": words("Switch between light and dark")},
             icon(MOON),
         ),
     )
@@ -323,13 +330,13 @@ def _keys(words: Words) -> Html:
         tag("tr", None, tag("td", None, [(tag("kbd", None, key), " ") for key in keys]), tag("td", None, words(meaning)))
         for keys, meaning in KEYS
     ]
-    label = words("keys.switch")
+    label = words("Single-letter keys")
     state: dict[str, Attribute] = {"role": "switch", "aria-checked": "true", "aria-label": label}
     switch = tag(
         "span", {"class": "check"}, tag("button", {"type": "button", "class": "switch", "id": "keys-switch"} | state), label
     )
-    close = tag("form", {"method": "dialog"}, tag("button", {"class": "btn sm main"}, words("frame.close")))
-    head = tag("h2", {"id": "keys-title"}, words("nav.keys"))
+    close = tag("form", {"method": "dialog"}, tag("button", {"class": "btn sm main"}, words("Close")))
+    head = tag("h2", {"id": "keys-title"}, words("Keyboard shortcuts"))
     return tag(
         "dialog",
         {"id": "keys", "class": "panel", "aria-labelledby": "keys-title"},

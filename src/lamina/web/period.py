@@ -39,8 +39,8 @@ class Period(NamedTuple):
 
     def name(self, words: Words) -> str:
         if not self.until:
-            return words("overview.last_days", n=len(self.days))
-        return words("overview.days_until", n=len(self.days), day=date_words(words, datetime.fromisoformat(self.until)))
+            return words("Last {n} day|Last {n} days", n=len(self.days))
+        return words("{n} days up to {day}", n=len(self.days), day=date_words(words, datetime.fromisoformat(self.until)))
 
     def sessions(self, every: Iterable[SourceSession]) -> list[SourceSession]:
         """Return the sessions of the project that were open within the period."""

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from ..core.decoding import UNDECODABLE
+from ..disk.regular_file import open_regular
 from .html import Html, bdi, cut, tag
 from .session_index import ANY_ORIGIN
 from .session_list import address
@@ -31,11 +32,11 @@ def message_link(site: Site, words: Words, session: str | None, message: str | N
         return None
     known = site.index.find(ANY_ORIGIN, session, wait=0)
     if known is None and site.index.is_complete:
-        return tag("span", None, words("memories.session_gone"))
+        return tag("span", None, words("the session is no longer on disk"))
     base = address(known) if known is not None else f"/sessions/{ANY_ORIGIN}/{quote(session, safe='')}"
     said = quote_message(known.path, message) if message and known is not None else ""
     anchor = f"/messages/{quote(message, safe='')}" if message else ""
-    label = f"“{said}”" if said else cut(known.title if known is not None else "", 60) or words("memories.the_message")
+    label = f"“{said}”" if said else cut(known.title if known is not None else "", 60) or words("the message")
     return tag("a", {"href": f"{base}{anchor}"}, bdi(label))
 
 
@@ -43,7 +44,7 @@ def quote_message(path: str, message: str) -> str:
     """Return the words of a message, looked up by its id in the session's file; empty if they are not found."""
     with (
         suppress(OSError, ValueError),
-        open(path, "rb") as opened,
+        open_regular(path) as opened,
         mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data,
     ):
         at = data.find(f'"uuid":"{message}"'.encode())

@@ -23,6 +23,7 @@ from .. import __version__
 from ..core.errors import LaminaError
 from ..core.settings import Settings
 from ..core.settings.table import DEFAULT_POLICY
+from ..disk.regular_file import stamp
 from ..replay.kept_replays import KeptReplay, keep_replay, kept_ids, kept_replay
 from ..replay.options import options_in
 from ..replay.process import ENDED, ReplayEnded, ReplayNews, ReplayOrder, ReplayProcess, ReplayProgress
@@ -188,7 +189,7 @@ class ReplayJobs:
 
         The same choice of unchanged files gets the job that played it. Raises Busy, and OSError for a missing file.
         """
-        stamps = [_stamp(path) for path in files]
+        stamps = [(path, *stamp(os.stat(path))) for path in files]
         settings = self._settings()
         in_force = name_in_force(settings)
         id = _digest((sorted(stamps), sorted(policies), sorted(without), in_force, _settings_key(settings), __version__))
@@ -269,7 +270,7 @@ class ReplayJobs:
         if job.id != SAVING:
             return process.play(path)
         try:
-            key = _digest((_stamp(path), job.rows[0].name, settings, __version__))
+            key = _digest((path, stamp(os.stat(path)), job.rows[0].name, settings, __version__))
         except OSError as error:
             return ReplayReport(skipped=[f"{path} skipped: {error.strerror}"])
         if (played := self._kept.get(key)) is None:
@@ -292,11 +293,6 @@ def _report_of(session: ReplayedSession) -> ReplayReport:
 
 def _digest(value: object) -> str:
     return blake2b(repr(value).encode("utf-8", "replace"), digest_size=8).hexdigest()
-
-
-def _stamp(path: str) -> tuple[str, int, int]:
-    found = os.stat(path)
-    return path, found.st_size, found.st_mtime_ns
 
 
 def _settings_key(settings: Settings) -> str:

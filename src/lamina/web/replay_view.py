@@ -17,11 +17,13 @@ from starlette.routing import Route
 from ..core.policy import POLICIES
 from ..history.places import NAMES
 from ..history.sessions import SourceSession
+from ..language.text import Text
 from ..replay.chart import ChartWords
-from ..replay.html import ENGLISH, ReportWords, SessionName, differences, parts, translated_page
+from ..replay.html import ReportWords, SessionName, differences, parts, translated_page
 from ..replay.html import page as report_file
 from ..replay.report import ReplayReport
 from ..replay.variants import LAYERS
+from . import labels
 from .changes import Done, Fields, Refused, change_route
 from .html import Child, Html, bdi, cut, join, tag
 from .numbers import ago, length
@@ -61,9 +63,9 @@ def routes(site: Site) -> list[Route]:
     def stop(request: Request, fields: Fields) -> Done:
         words, job = words_for(request), site.replays.get(request.path_params["id"])
         if job is None:
-            raise Refused(words("replay.gone"))
+            raise Refused(words("This replay is no longer kept. Start it again with the same choice."))
         job.stop()
-        return Done(words("replay.stopping"))
+        return Done(words("The replay stops."))
 
     return [
         Route("/replay", choose),
@@ -78,20 +80,20 @@ def _start(site: Site, words: Words, fields: Fields) -> Done:
     """Start the replay that a form describes: one field per chosen session, policy and layer."""
     names, policies, without = (list(_named(fields, kind)) for kind in ("session", "policy", "without"))
     if not names:
-        raise Refused(words("replay.choose_one"))
+        raise Refused(words("Choose at least one session."))
     if len(names) > MOST_SESSIONS:
-        raise Refused(words("replay.too_many", n=MOST_SESSIONS))
+        raise Refused(words("Choose at most {n} sessions at a time.", n=MOST_SESSIONS))
     unknown = [name for name in policies if name not in POLICIES] + [one for one in without if one not in LAYERS]
     if unknown:
-        raise Refused(words("replay.unknown", name=cut(unknown[0], 40)))
+        raise Refused(words("Unknown policy or layer: {name}.", name=cut(unknown[0], 40)))
     sessions = [_session(site, words, name) for name in names]
     try:
         job = site.replays.start([session.path for session in sessions], policies, without)
     except Busy:
-        raise Refused(words("replay.busy")) from None
+        raise Refused(words("Too many replays wait. Stop one or wait for its end.")) from None
     except OSError:
-        raise Refused(words("replay.session_gone", id=cut(names[0], 80))) from None
-    return Done(words("replay.started", n=len(sessions)), location=_address(site, job))
+        raise Refused(words("The session {id} is no longer on disk.", id=cut(names[0], 80))) from None
+    return Done(words("Replaying {n} session.|Replaying {n} sessions.", n=len(sessions)), location=_address(site, job))
 
 
 def _named(fields: Iterable[str], kind: str) -> Iterable[str]:
@@ -103,7 +105,7 @@ def _session(site: Site, words: Words, name: str) -> SourceSession:
     origin, _, id = name.partition("/")
     found = site.session(origin, id)
     if found is None:
-        raise Refused(words("replay.session_gone", id=cut(name, 80)))
+        raise Refused(words("The session {id} is no longer on disk.", id=cut(name, 80)))
     return found
 
 
@@ -132,7 +134,14 @@ def _gone(site: Site, request: Request) -> Response:
     words = words_for(request)
     asked = [(key, value) for key, value in request.query_params.multi_items() if key in ("session", "policy", "without")]
     back = f"/replay?{urlencode(asked, safe='/')}"
-    return problem(site, request, words("replay.gone_title"), words("replay.gone"), status=404, back=back)
+    return problem(
+        site,
+        request,
+        words("Replay not found"),
+        words("This replay is no longer kept. Start it again with the same choice."),
+        status=404,
+        back=back,
+    )
 
 
 def _choose(site: Site, request: Request) -> Response:
@@ -149,7 +158,7 @@ def _choose(site: Site, request: Request) -> Response:
         tag(
             "section",
             {"class": "panel", "aria-labelledby": "hs"},
-            tag("header", None, tag("h2", {"id": "hs"}, words("replay.sessions"))),
+            tag("header", None, tag("h2", {"id": "hs"}, words("Sessions"))),
             _session_rows(site, words, chosen, others),
         ),
         _policies(words, policies, ticked["without"]),
@@ -163,12 +172,22 @@ def _choose(site: Site, request: Request) -> Response:
         "runs": [_row(site, job) for job in site.replays.list()],
     }
     watch = looked if listing.of else None
-    return page(site, request, title=words("replay.title"), active="replay", body=body, data=data, watch=watch)
+    return page(site, request, title=words("Replay"), active="replay", body=body, data=data, watch=watch)
 
 
 def _head(words: Words) -> Html:
-    lead = tag("p", {"class": "soft"}, words("replay.lead"))
-    return view_head(words("replay.title"), lead)
+    lead = tag(
+        "p",
+        {"class": "soft"},
+        words(
+            "Choose recorded sessions and policies. Lamina plays the sessions again and shows what each policy "
+            "would have cost. No model is called and no file of yours is changed."
+            if words.billing == "list"
+            else "Choose recorded sessions and policies. Lamina plays the sessions again and shows what each policy "
+            "would have used. No model is called and no file of yours is changed."
+        ),
+    )
+    return view_head(words("Replay"), lead)
 
 
 def _split(name: str) -> tuple[str, str]:
@@ -180,23 +199,36 @@ def _filter(words: Words, request: Request) -> Html:
     """The filter sends what is ticked too, so that it keeps it."""
     sort = request.query_params.get("sort", "newest")
     orders = [
-        tag("option", {"value": name, "selected": name == sort}, words(f"sessions.{name}")) for name in ("newest", "dearest")
+        tag(
+            "option",
+            {"value": name, "selected": name == sort},
+            words(labels.USE_FIRST if name == "dearest" and words.billing == "subscription" else labels.SORT_ORDERS[name]),
+        )
+        for name in ("newest", "dearest")
     ]
     return tag(
         "form",
         {"class": "bar2", "id": "filter", "action": "/replay", "role": "search", "data-with": "choice"},
-        search_box(words, value=request.query_params.get("q", ""), label=words("replay.filter")),
-        tag("select", {"name": "sort", "class": "pick", "aria-label": words("replay.order"), "data-auto": True}, orders),
-        tag("button", {"class": "btn"}, words("replay.show")),
+        search_box(words, value=request.query_params.get("q", ""), label=words("Filter sessions")),
+        tag("select", {"name": "sort", "class": "pick", "aria-label": words("Order"), "data-auto": True}, orders),
+        tag("button", {"class": "btn"}, words("Show")),
     )
 
 
 def _session_rows(site: Site, words: Words, chosen: list[SourceSession], others: list[SourceSession]) -> Html:
     if not chosen and not others:
-        return tag("p", {"class": "body soft"}, words("replay.no_sessions"))
+        return tag("p", {"class": "body soft"}, words("No session matches. Change the filter."))
     shown = [(session, True) for session in chosen] + [(session, False) for session in others[:LISTED]]
     rows = [_session_row(words, session, checked, site.clock()) for session, checked in shown]
-    more = words("replay.only_first", n=len(chosen) + len(others), shown=len(shown)) if len(others) > LISTED else None
+    more = (
+        words(
+            "Listed {shown} of {n} session.|Listed the first {shown} of {n} sessions.",
+            n=len(chosen) + len(others),
+            shown=len(shown),
+        )
+        if len(others) > LISTED
+        else None
+    )
     return join((tag("ul", {"class": "choose"}, rows), tag("p", {"class": "body soft small"}, more) if more else None))
 
 
@@ -223,20 +255,20 @@ def _policies(words: Words, chosen: list[str], without: list[str]) -> Html:
         return tag("label", {"class": "check"}, box, tag("span", None, label))
 
     def told(name: str) -> Html:
-        return join((name, tag("br"), tag("span", {"class": "soft small"}, words(f"replay.policy_{name}"))))
+        return join((name, tag("br"), tag("span", {"class": "soft small"}, words(labels.POLICIES[name]))))
 
     return tag(
         "section",
         {"class": "panel options", "aria-labelledby": "hp"},
-        tag("header", None, tag("h2", {"id": "hp"}, words("replay.policies"))),
+        tag("header", None, tag("h2", {"id": "hp"}, words("Policies"))),
         tag(
             "div",
             {"class": "body"},
             [check("policy", name, told(name), name in chosen) for name in POLICIES],
-            tag("p", {"class": "soft small"}, words("replay.in_force")),
-            tag("h3", None, words("replay.without")),
-            [check("without", name, words(f"replay.layer_{name}"), name in without) for name in LAYERS],
-            tag("div", {"class": "btns"}, tag("button", {"class": "btn main"}, words("replay.start"))),
+            tag("p", {"class": "soft small"}, words("Your settings and the recording are always compared.")),
+            tag("h3", None, words("Also with a layer off")),
+            [check("without", name, words(labels.LAYERS[name]), name in without) for name in LAYERS],
+            tag("div", {"class": "btns"}, tag("button", {"class": "btn main"}, words(Text("Replay##start")))),
         ),
     )
 
@@ -258,24 +290,26 @@ def _earlier(site: Site, words: Words) -> Html | None:
     ]
     if not rows:
         return None
-    head = tag("header", None, tag("h2", None, words("replay.kept")))
+    head = tag("header", None, tag("h2", None, words("Earlier replays")))
     return tag("section", {"class": "panel wide"}, head, tag("ul", {"class": "list kept"}, rows))
 
 
 def _subject(site: Site, words: Words, job: ReplayJob) -> str:
     sessions = _sessions_of(site, job)
     more = f" +{len(job.files) - 1:,}" if len(job.files) > 1 else ""
-    return f"{cut(title_of(words, sessions[0]), 80) if sessions else words('replay.title')}{more}"
+    return f"{cut(title_of(words, sessions[0]), 80) if sessions else words('Replay')}{more}"
 
 
 def _state(words: Words, job: ReplayJob) -> str:
     match job.outcome:
         case "limited":
-            return words("replay.state_limited", n=round(MOST_SECONDS / 60))
+            return words(
+                "Stopped after {n} minutes. The table shows what was finished; choose fewer sessions.", n=round(MOST_SECONDS / 60)
+            )
         case "failed":
-            return words("replay.state_failed", reason=words.told(job.problem))
+            return words("The replay failed: {reason}", reason=words.told(job.problem))
         case outcome:
-            return words(f"replay.state_{outcome}")
+            return words(labels.REPLAY_STATES[outcome])
 
 
 def _row(site: Site, job: ReplayJob) -> dict[str, object]:
@@ -290,15 +324,19 @@ def _row(site: Site, job: ReplayJob) -> dict[str, object]:
 
 
 def _texts(words: Words) -> ReportWords:
-    return ReportWords({key: words(f"report.{key}") for key in ENGLISH}, words.told, _times(words), words.billing)
+    return ReportWords(words.language, words.billing, _times(words))
 
 
 def _file(words: Words, report: ReplayReport) -> str:
     """Return the report as one file in the language of the page. The English one is that of the command."""
-    if words.lang == "en":
+    if words.language == "en":
         return report_file(report, "Replay", billing=words.billing)
-    lead = words("replay.file", n=report.sessions, calls=f"{report.calls:,}")
-    return translated_page(report, words("replay.title"), lead, _texts(words), lang="zh-CN")
+    lead = words(
+        "Lamina replayed {n} recorded session with {calls} calls.|Lamina replayed {n} recorded sessions with {calls} calls.",
+        n=report.sessions,
+        calls=f"{report.calls:,}",
+    )
+    return translated_page(report, words("Replay"), lead, _texts(words))
 
 
 def _one(site: Site, request: Request, job: ReplayJob) -> Response:
@@ -327,34 +365,34 @@ def _one(site: Site, request: Request, job: ReplayJob) -> Response:
         )
     )
     data = _row(site, job) | {"report": report.to_json()}
-    title = words("replay.title")
+    title = words("Replay")
     return page(site, request, title=title, active="replay", body=body, data=data, watch=watch)
 
 
 def _times(words: Words) -> ChartWords:
     """Return how the charts name days and pauses: in the user's time and language."""
     return ChartWords(
-        lambda at: words("report.day", d=at.day, month=words(f"month.{at.month}")),
-        lambda seconds: words("report.pause", length=length(words, seconds)),
+        lambda at: words("{d} {month}", d=at.day, month=labels.MONTHS[at.month - 1]),
+        lambda seconds: words("pause of {length}", length=length(words, seconds)),
         zone=None,
     )
 
 
 def _job_head(site: Site, words: Words, job: ReplayJob) -> Html:
-    off = [words("replay.layer_off", layer=words(f"replay.layer_{one}")) for one in job.without]
+    off = [words("without: {layer}", layer=words(labels.LAYERS[one])) for one in job.without]
     stop = tag(
         "form",
         {"action": f"/replay/{job.id}/stop", "method": "post", "data-change": True},
-        tag("button", {"class": "btn", "id": "stop", "disabled": job.stopping}, words("replay.stop")),
+        tag("button", {"class": "btn", "id": "stop", "disabled": job.stopping}, words("Stop")),
     )
-    again = tag("a", {"class": "btn", "href": f"/replay?{_choice(site, job)}"}, words("replay.again"))
-    save = tag("a", {"class": "btn main", "href": f"/replay/{job.id}/report.html", "download": True}, words("replay.save"))
+    again = tag("a", {"class": "btn", "href": f"/replay?{_choice(site, job)}"}, words("Choose again"))
+    save = tag("a", {"class": "btn main", "href": f"/replay/{job.id}/report.html", "download": True}, words("Save as one file"))
     buttons = (stop,) if job.running else (again, save if job.report.sessions else None)
     facts = [tag("span", None, fact) for fact in (*job.policies, *off)]
     return view_head(
         bdi(_subject(site, words, job)),
         tag("p", {"class": "meta"}, facts),
-        crumb=tag("a", {"href": "/replay"}, words("replay.title")),
+        crumb=tag("a", {"href": "/replay"}, words("Replay")),
         right=tag("div", {"class": "btns"}, buttons),
     )
 
@@ -362,19 +400,28 @@ def _job_head(site: Site, words: Words, job: ReplayJob) -> Html:
 def _progress(words: Words, job: ReplayJob) -> Html:
     at, of = job.progress, len(job.files)
     if not job.running:
-        played = words("replay.played", n=of, done=f"{job.done:,}")
+        played = words("Played {done} of {n} session.|Played {done} of {n} sessions.", n=of, done=f"{job.done:,}")
         bad = job.outcome in ("failed", "limited")
         kind = "notice" if bad else "meta state"
         return tag("p", {"class": kind, "role": "status", "id": "progress"}, f"{_state(words, job)} {played}")
-    told = words("replay.reading", at=job.done + 1, of=of) if job.begun else words("replay.waiting")
+    told = (
+        words("Session {at} of {of}: it is being read", at=job.done + 1, of=of)
+        if job.begun
+        else words("Waits for another replay to end.")
+    )
     if at.calls:
         told = words(
-            "replay.progress", at=job.done + 1, of=of, policy=words.told(at.policy), call=f"{at.call:,}", calls=f"{at.calls:,}"
+            "Session {at} of {of}: {policy}, call {call} of {calls}",
+            at=job.done + 1,
+            of=of,
+            policy=words.told(at.policy),
+            call=f"{at.call:,}",
+            calls=f"{at.calls:,}",
         )
     return tag(
         "div",
         {"class": "state", "role": "status", "id": "progress"},
-        tag("progress", {"max": 1, "value": f"{_share_done(job):.3f}", "aria-label": words("replay.state_running")}),
+        tag("progress", {"max": 1, "value": f"{_share_done(job):.3f}", "aria-label": words("Running.")}),
         tag("span", {"class": "soft small"}, told),
     )
 
@@ -391,4 +438,9 @@ def _nothing(words: Words, job: ReplayJob) -> Html | None:
     shown = job.shown
     if job.running or shown.silent < shown.sessions or (job.outcome != "done" and not shown.sessions):
         return None
-    return tag("p", {"class": "empty"}, words("replay.no_usage" if shown.sessions else "replay.nothing"))
+    sentence = Text("None of the chosen sessions could be replayed.")
+    if shown.sessions and words.billing == "list":
+        sentence = Text("The sessions report no usage, so there is no recorded cost to compare with.")
+    elif shown.sessions:
+        sentence = Text("The sessions report no usage, so there is nothing to compare with.")
+    return tag("p", {"class": "empty"}, words(sentence))

@@ -47,23 +47,27 @@ def whole(site: Site, request: Request, opened: OpenSession) -> Response:
     words, number = words_for(request), request.path_params["number"]
     found = blocks_of(request, opened)
     if found is None:
-        sentence = words("request.missing", number=number)
-        return problem(site, request, words("frame.not_found_title"), sentence, status=404, back=address(opened.session))
+        sentence = words("Request {number} does not exist.", number=number)
+        return problem(site, request, words("Not found"), sentence, status=404, back=address(opened.session))
     base, series = address(opened.session), opened.series
     point = series.requests[number - 1]
     crumb = tag(
         "p",
         {"class": "crumb"},
-        tag("a", {"href": "/sessions"}, words("nav.sessions")),
+        tag("a", {"href": "/sessions"}, words("Sessions")),
         " / ",
         tag("a", {"href": f"{base}?r={number}"}, bdi(cut(title_of(words, opened.session), TITLE_CHARS))),
     )
-    title = words("request.title", number=number, count=f"{len(series.requests):,}")
+    title = words("Request {number} of {count}", number=number, count=f"{len(series.requests):,}")
     about = tag("div", None, crumb, tag("h1", None, title), total_line(words, point))
     head = tag("div", {"class": "head"}, about, _steps(words, base, number, len(series.requests), found.against))
     changes = (change_head(words, found), *(_part(words, opened, found, name) for name in ("went", "came")))
     asked = number_of(request, "against")
-    missing = words("request.missing", number=asked) if asked is not None and not 1 <= asked <= len(series.requests) else None
+    missing = (
+        words("Request {number} does not exist.", number=asked)
+        if asked is not None and not 1 <= asked <= len(series.requests)
+        else None
+    )
     difference = tag(
         "div",
         {"class": "body"},
@@ -82,7 +86,7 @@ def rows(site: Site, request: Request, opened: OpenSession) -> Response:
     words, name = words_for(request), request.path_params["name"]
     found = blocks_of(request, opened)
     if found is None or name not in LISTS:
-        return fragment(tag("p", None, words("request.missing", number=request.path_params["number"])), 404)
+        return fragment(tag("p", None, words("Request {number} does not exist.", number=request.path_params["number"])), 404)
     if wants_json(request):
         return json_response(LISTS[name].blocks(found))
     return part_or_page(site, request, opened, _part(words, opened, found, name, number_of(request, "from") or 0))
@@ -97,13 +101,17 @@ def _part(words: Words, opened: OpenSession, found: RequestBlocks, name: str, st
         return shown
     url = f"{address(opened.session)}/requests/{found.number}/rows/{name}?from={end}&against={found.against or ''}"
     left = len(blocks) - end
-    label = words("request.other_rows", n=left) if left <= MORE_ROWS else words("request.next_rows", n=MORE_ROWS, of=f"{left:,}")
+    label = (
+        words("Show the other one|Show the other {n}", n=left)
+        if left <= MORE_ROWS
+        else words("Show the next {n} of {of} more", n=MORE_ROWS, of=f"{left:,}")
+    )
     return join((shown, later_part(f"{name}-{end}", url, label)))
 
 
 def _all_blocks(words: Words, opened: OpenSession, found: RequestBlocks) -> Html:
-    count = tag("span", {"class": "soft small"}, words("request.block_count", n=len(found.blocks)))
-    header = tag("header", None, tag("h2", None, words("request.all_blocks")), count)
+    count = tag("span", {"class": "soft small"}, words("{n} block|{n} blocks", n=len(found.blocks)))
+    header = tag("header", None, tag("h2", None, words("All blocks, in the order they are sent")), count)
     return tag("section", {"class": "panel wide"}, header, tag("div", {"class": "body"}, _part(words, opened, found, "all")))
 
 
@@ -117,20 +125,20 @@ def _steps(words: Words, base: str, number: int, count: int, against: int | None
             "max": count,
             "value": against,
             "class": "pick short",
-            "aria-label": words("request.against"),
+            "aria-label": words("Compare with request"),
         },
     )
     form = tag(
         "form",
         {"class": "btns"},
-        tag("label", {"class": "soft small"}, words("request.against"), " ", field),
-        tag("button", {"class": "btn"}, words("request.compare")),
+        tag("label", {"class": "soft small"}, words("Compare with request"), " ", field),
+        tag("button", {"class": "btn"}, words("Compare")),
     )
     json = tag("a", {"class": "btn", "href": f"{base}/requests/{number}?format=json"}, "JSON")
     before = tag(
-        "a", {"class": "btn", "href": f"{base}/requests/{max(1, number - 1)}", "aria-label": words("request.previous")}, "‹"
+        "a", {"class": "btn", "href": f"{base}/requests/{max(1, number - 1)}", "aria-label": words("Previous request")}, "‹"
     )
     after = tag(
-        "a", {"class": "btn", "href": f"{base}/requests/{min(count, number + 1)}", "aria-label": words("request.next")}, "›"
+        "a", {"class": "btn", "href": f"{base}/requests/{min(count, number + 1)}", "aria-label": words("Next request")}, "›"
     )
     return tag("div", {"class": "btns"}, before, after, json, form)

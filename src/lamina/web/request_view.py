@@ -13,8 +13,10 @@ from ..core.errors import InputError
 from ..core.settings import Billing
 from ..history.request_blocks import RequestBlock, RequestBlocks
 from ..history.window_series import KINDS, Balance, Decision, RequestPoint, Series
+from ..language.text import Text
 from ..providers.amounts import Amount
 from ..providers.models import known as is_known
+from . import labels
 from .block_rows import block_label, block_rows
 from .html import Attribute, Html, bdi, cut, join, tag
 from .numbers import NO_COUNTS, amount, clock, share, signed, time_of_day, tokens
@@ -35,7 +37,7 @@ RARE = ("system", "tools")
 def panel(site: Site, request: Request, opened: OpenSession) -> Response:
     number = request.path_params["number"]
     if not 1 <= number <= len(opened.series.requests):
-        return fragment(tag("p", None, words_for(request)("request.missing", number=number)), 404)
+        return fragment(tag("p", None, words_for(request)("Request {number} does not exist.", number=number)), 404)
     return fragment(panel_of(words_for(request), opened, number))
 
 
@@ -56,17 +58,19 @@ def panel_of(words: Words, opened: OpenSession, number: int) -> Html:
     header = tag(
         "header",
         None,
-        tag("h2", {"id": "hr"}, words("request.title", number=number, count=f"{count:,}")),
+        tag("h2", {"id": "hr"}, words("Request {number} of {count}", number=number, count=f"{count:,}")),
         tag(
             "span",
             {"class": "soft small", "id": "hrt"},
             clock(words, point.time, seconds=True),
-            words("request.turn", turn=point.turn),
+            words(", turn {turn}", turn=point.turn),
         ),
         tag("span", {"class": "sp"}),
-        tag("div", {"class": "pos"}, step(number - 1, "‹", "request.previous"), step(number + 1, "›", "request.next")),
+        tag(
+            "div", {"class": "pos"}, step(number - 1, "‹", Text("Previous request")), step(number + 1, "›", Text("Next request"))
+        ),
     )
-    reading = tag("p", {"class": "soft small script"}, words("request.reading"))
+    reading = tag("p", {"class": "soft small script"}, words("Reading the blocks …"))
     body = tag(
         "div",
         {"class": "body"},
@@ -79,7 +83,7 @@ def panel_of(words: Words, opened: OpenSession, number: int) -> Html:
             "blocks",
             tag("div", {"id": "blocks", "data-blocks": f"{base}/requests/{number}/blocks", "aria-busy": "true"}, reading),
         ),
-        tag("p", None, tag("a", {"class": "btn sm", "href": f"{base}/requests/{number}"}, words("request.whole"))),
+        tag("p", None, tag("a", {"class": "btn sm", "href": f"{base}/requests/{number}"}, words("Open the whole request"))),
     )
     facts: dict[str, Attribute] = {"data-number": number, "data-sentence": _sentence(words, point, count)}
     return tag("section", {"class": "panel req", "aria-labelledby": "hr", "id": "req"} | facts, header, body)
@@ -89,13 +93,13 @@ def _sentence(words: Words, point: RequestPoint, count: int) -> str:
     """Return a request in a sentence, as the slider of the chart says it."""
     kinds = sorted(zip(point.kinds, KINDS, strict=True), reverse=True)[:3]
     return words(
-        "request.sentence",
-        title=words("request.title", number=f"{point.number:,}", count=f"{count:,}"),
+        "{title}, {time}: {tokens} tokens, {cache}, {usd}. Largest: {largest}.",
+        title=words("Request {number} of {count}", number=f"{point.number:,}", count=f"{count:,}"),
         time=time_of_day(point.time),
         tokens=tokens(point.tokens),
         cache=_cached(words, point),
         usd=request_amount(words, point),
-        largest=", ".join(f"{words(f'kind.{kind}')} {tokens(held)}" for held, kind in kinds),
+        largest=", ".join(f"{words(labels.BLOCK_KINDS[kind])} {tokens(held)}" for held, kind in kinds),
     )
 
 
@@ -105,14 +109,14 @@ def total_line(words: Words, point: RequestPoint) -> Html:
         "p",
         {"class": "tot", "id": "tot"},
         tag("b", None, about + tokens(point.tokens)),
-        f" {words('session.tokens_unit')}",
+        f" {words('tokens')}",
         tag("span", {"class": "soft"}, _cached(words, point)),
         tag("span", {"class": "soft"}, request_amount(words, point)),
     )
 
 
 def _cached(words: Words, point: RequestPoint) -> str:
-    return words("request.from_cache", share=share(point.read, point.tokens)) if point.reported else words("request.estimate")
+    return words("{share} from cache", share=share(point.read, point.tokens)) if point.reported else words("estimate")
 
 
 def request_amount(words: Words, point: RequestPoint) -> str:
@@ -125,7 +129,7 @@ def _strip(words: Words, series: Series, point: RequestPoint) -> Html:
     for kind, count in zip(KINDS, point.kinds, strict=True):
         if count:
             width = 1000 * count / series.window
-            title = tag("title", None, f"{words(f'kind.{kind}')} {tokens(count)}")
+            title = tag("title", None, f"{words(labels.BLOCK_KINDS[kind])} {tokens(count)}")
             made.append(
                 tag("rect", {"class": f"k-{kind}", "x": f"{left:.2f}", "width": f"{max(1.0, width):.2f}", "height": 26}, title)
             )
@@ -139,7 +143,12 @@ def _strip(words: Words, series: Series, point: RequestPoint) -> Html:
         tag("rect", {"class": "c-read", "width": f"{read:.2f}", "height": 4}),
         tag("rect", {"class": "c-written", "x": f"{read:.2f}", "width": f"{max(3.0, written):.2f}", "height": 4}),
     )
-    return join((tag("svg", attributes | {"aria-label": words("request.strip")}, made), under if point.reported else None))
+    return join(
+        (
+            tag("svg", attributes | {"aria-label": words("The request in the order it is sent")}, made),
+            under if point.reported else None,
+        )
+    )
 
 
 def block_strip(words: Words, series: Series, found: RequestBlocks) -> Html:
@@ -157,7 +166,7 @@ def block_strip(words: Words, series: Series, found: RequestBlocks) -> Html:
         )
         left += width
     attributes = {"class": "strip", "viewBox": "0 0 1000 26", "preserveAspectRatio": "none", "role": "img"}
-    return tag("svg", attributes | {"aria-label": words("request.strip")}, made)
+    return tag("svg", attributes | {"aria-label": words("The request in the order it is sent")}, made)
 
 
 def knows_window(series: Series) -> bool:
@@ -168,23 +177,23 @@ def knows_window(series: Series) -> bool:
 def cache_key(words: Words, series: Series, point: RequestPoint) -> Html:
     new = point.tokens - point.read
     parts = [
-        tag("span", None, tag("i", {"class": "dot c-read"}), words("request.read", tokens=tokens(point.read))),
+        tag("span", None, tag("i", {"class": "dot c-read"}), words("{tokens} read from cache", tokens=tokens(point.read))),
         tag(
             "span",
             None,
             tag("i", {"class": "dot c-written"}),
-            words("request.written" if point.written > 2_000 else "request.new", tokens=tokens(new)),
+            words("{tokens} written to it" if point.written > 2_000 else "{tokens} new", tokens=tokens(new)),
         ),
     ]
     left = tokens(max(0, series.window - point.tokens))
-    free = tag("span", None, words("request.free", tokens=left)) if knows_window(series) else None
+    free = tag("span", None, words("{tokens} free", tokens=left)) if knows_window(series) else None
     return tag("p", {"class": "key small soft"}, parts if point.reported else None, free)
 
 
 def decision_label(words: Words, decision: Decision) -> str:
     """Return the short label of a mark: what happened, and to how many."""
     count = re.search(r"\d[\d,]*", decision.title) if decision.kind in ("clear", "spill", "collapse") else None
-    return words(f"decision.{decision.kind}") + (f" {count[0]}" if count is not None else "")
+    return words(labels.DECISIONS[decision.kind]) + (f" {count[0]}" if count is not None else "")
 
 
 class _Balance(NamedTuple):
@@ -217,27 +226,40 @@ def decision_panel(words: Words, decision: Decision) -> Html:
     found, kept = _balance(words, decision), decision.balance
     lost = found is not None and found.total <= -LEAST[words.billing]
     decided = found is not None and abs(found.total) >= LEAST[words.billing]
-    verdict = words("request.did_not_pay" if lost else "request.paid") if decided else ""
+    verdict = words("It did not pay." if lost else "It paid.") if decided else ""
     rows: list[Html] = []
     if found is not None and kept is not None:
         rows = [
-            _sum(words("request.written_again", tokens=tokens(decision.written_again)), signed(words, -found.again)),
-            _sum(words("request.summary_call"), signed(words, -found.call)) if found.call else Html(""),
             _sum(
-                words("request.fewer", tokens=tokens(kept.tokens_fewer), n=kept.requests_until_next),
+                words("{tokens} tokens written to the cache again", tokens=tokens(decision.written_again)),
+                signed(words, -found.again),
+            ),
+            _sum(words("The call that wrote the summary"), signed(words, -found.call)) if found.call else Html(""),
+            _sum(
+                words(
+                    "{tokens} tokens fewer to read, once|{tokens} tokens fewer to read, {n} times",
+                    tokens=tokens(kept.tokens_fewer),
+                    n=kept.requests_until_next,
+                ),
                 signed(words, found.saved),
             ),
-            _sum(words("request.balance"), signed(words, found.total), "sum"),
+            _sum(words("Balance until the next decision"), signed(words, found.total), "sum"),
         ]
     even = found.even if found is not None and lost else None
-    by = words("request.by", by=words.told(decision.by)) if decision.by else words("request.by_nobody")
+    by = words("By {by}.", by=words.told(decision.by)) if decision.by else words("No record tells why.")
     return tag(
         "div",
         {"class": "why" if lost else "why neutral"},
-        tag("h3", None, bdi(words.told(decision.title)), words("request.stop"), verdict),
+        tag("h3", None, bdi(words.told(decision.title)), words(". "), verdict),
         tag("p", {"class": "small"}, bdi(words.told(decision.detail))) if decision.detail else None,
         tag("table", None, tag("tbody", None, rows)) if rows else None,
-        tag("p", {"class": "small soft"}, by, " ", words("request.even", n=even) if even else None),
+        tag(
+            "p",
+            {"class": "small soft"},
+            by,
+            " ",
+            words("It would have paid after {n} request.|It would have paid after {n} requests.", n=even) if even else None,
+        ),
     )
 
 
@@ -264,10 +286,10 @@ def _legend(words: Words, series: Series, point: RequestPoint) -> Html:
                 "data-kind": kind,
                 "aria-pressed": "false",
                 "class": None if count else "z",
-                "title": words("request.floor"),
+                "title": words("Draw this kind at the bottom of the chart"),
             },
             tag("span", {"class": f"sw k-{kind}"}),
-            tag("span", None, words(f"kind.{kind}")),
+            tag("span", None, words(labels.BLOCK_KINDS[kind])),
             picture,
             tag("span", {"class": "num"}, tokens(count)),
             tag("span", {"class": "pc"}, share(count, point.tokens) if count else ""),
@@ -281,7 +303,7 @@ def blocks(site: Site, request: Request, opened: OpenSession) -> Response:
     words = words_for(request)
     found = blocks_of(request, opened)
     if found is None:
-        return fragment(tag("p", None, words("request.missing", number=request.path_params["number"])), 404)
+        return fragment(tag("p", None, words("Request {number} does not exist.", number=request.path_params["number"])), 404)
     return fragment(
         join(
             (
@@ -303,12 +325,20 @@ def blocks_of(request: Request, opened: OpenSession) -> RequestBlocks | None:
 
 def change_head(words: Words, found: RequestBlocks) -> Html:
     """Return how many blocks came and went since the request that is compared."""
-    minus = words("request.went", n=len(found.went), tokens=_sum_of(found.went)) if found.went else words("request.none_went")
+    minus = (
+        words("−{n} block, {tokens}|−{n} blocks, {tokens}", n=len(found.went), tokens=_sum_of(found.went))
+        if found.went
+        else words("nothing left")
+    )
     return tag(
         "div",
         {"class": "sec"},
-        tag("h2", None, words("request.since", number=found.against)),
-        tag("span", {"class": "good small"}, words("request.came", n=len(found.came), tokens=_sum_of(found.came))),
+        tag("h2", None, words("Since request {number}", number=found.against)),
+        tag(
+            "span",
+            {"class": "good small"},
+            words("+{n} block, {tokens}|+{n} blocks, {tokens}", n=len(found.came), tokens=_sum_of(found.came)),
+        ),
         tag("span", {"class": "bad small" if found.went else "soft small"}, minus),
     )
 
@@ -323,7 +353,7 @@ def _changes(words: Words, opened: OpenSession, found: RequestBlocks) -> Html:
     ]
     left = max(0, len(went) - MOST_WENT) + max(0, len(came) - MOST_CAME)
     url = f"{address(opened.session)}/requests/{found.number}"
-    more = tag("p", {"class": "small"}, tag("a", {"href": url}, words("request.more", n=left))) if left else None
+    more = tag("p", {"class": "small"}, tag("a", {"href": url}, words("{n} more|{n} more", n=left))) if left else None
     return join((change_head(words, found), tag("ul", {"class": "rows"}, rows), more))
 
 
@@ -331,9 +361,15 @@ def _largest(words: Words, opened: OpenSession, found: RequestBlocks) -> Html:
     ordered = largest_first(found.blocks)
     copies = [block for block in found.blocks if block.older_copy]
     said = (
-        tag("span", {"class": "warn small"}, words("request.copies", n=len(copies), tokens=_sum_of(copies))) if copies else None
+        tag(
+            "span",
+            {"class": "warn small"},
+            words("{n} older copy, {tokens}|{n} older copies, {tokens}", n=len(copies), tokens=_sum_of(copies)),
+        )
+        if copies
+        else None
     )
-    head = tag("div", {"class": "sec"}, tag("h2", None, words("request.largest")), said)
+    head = tag("div", {"class": "sec"}, tag("h2", None, words("Largest blocks")), said)
     return join((head, tag("ul", {"class": "rows"}, block_rows(words, opened, found, ordered[:MOST_LARGEST]))))
 
 

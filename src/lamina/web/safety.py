@@ -22,6 +22,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..language.text import Text
 from .words import words_for
 
 POLICY = (
@@ -92,10 +93,10 @@ class Guard:
     def _answer(self, scope: Scope) -> Response | None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         if not self._keys.names_us(headers.get(b"host", b"").decode("latin-1")):
-            return _sentence(scope, "safety.other_host", 403)
+            return _sentence(scope, Text("Only requests to this machine are answered."), 403)
         origin = headers.get(b"origin")
         if origin is not None and not self._keys.names_us(origin.decode("latin-1").removeprefix("http://")):
-            return _sentence(scope, "safety.other_site", 403)
+            return _sentence(scope, Text("Requests of other sites are refused."), 403)
         if self._is_public(scope):
             return None
         inside = self._has_cookie(headers.get(b"cookie", b"").decode("latin-1"))
@@ -138,10 +139,10 @@ class Guard:
 
     def _refuse_change(self, scope: Scope, headers: dict[bytes, bytes]) -> Response | None:
         if not _equal(headers.get(SECRET_HEADER, b"").decode("latin-1"), self._keys.secret):
-            return _sentence(scope, "safety.no_secret", 403)
+            return _sentence(scope, Text("A change must come from the page itself. Reload it and try again."), 403)
         length = headers.get(b"content-length", b"")
         if not length.isdigit() or int(length) > MOST_BODY:
-            return _sentence(scope, "safety.too_large", 413)
+            return _sentence(scope, Text("The change is too large."), 413)
         return None
 
 
@@ -162,8 +163,13 @@ def _expired(scope: Scope) -> Response:
 
     words = words_for(Request(scope))
     if scope["method"] not in READING:  # a page left open over a new start; its script shows the sentence
-        return json_response({"message": words("safety.restarted")}, 401)
-    return plain_page(words, words("safety.expired_title"), words("safety.expired"), status=401)
+        return json_response({"message": words("The server was started again. Open the new link from its terminal.")}, 401)
+    return plain_page(
+        words,
+        words("A new link is needed"),
+        words("This link has expired. Copy the new one from the terminal. An address you kept works again after that."),
+        status=401,
+    )
 
 
 def _with_headers(send: Send, caching: str) -> Send:

@@ -15,7 +15,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ..core.excerpts import excerpt_range, matches
 from ..core.settings import Settings
 from ..history.catalogue import Catalogue, day_words
 from ..history.places import NAMES
@@ -28,6 +27,9 @@ from ..history.query import (
     search,
     search_index,
 )
+from ..language.terms import excerpt_range, matches
+from ..language.text import Text
+from . import labels
 from .conversation import turn_address
 from .html import Child, Html, bdi, cut, join, tag
 from .memory_list import address_of
@@ -44,7 +46,6 @@ SHOW_CHARS = 80
 # Characters of a query; a longer one is a document, and the address would not hold it.
 MOST_QUERY = 2_000
 # Who wrote a text. A transcript may name any other role or type.
-SPEAKERS = frozenset({"user", "assistant", "subagent", "memory", "tool", "summary"})
 # Markdown signs that would separate the words of a result.
 MARKUP = re.compile(r"\*\*|`+|(?<!\S)#{1,6}(?=\s)")
 
@@ -103,21 +104,31 @@ def _search(site: Site, request: Request, files: SearchedFiles) -> Response:
         key = ("search", query, exact, here)
         found = site.slow.ask(key, lambda: _found(site, files, query, exact=exact, here=here), patience(request))
         if found is None:
-            title, said = words("search.title_for", query=query), words("search.searching")
+            title, said = words("Search: {query}", query=query), words("Searching…")
             return opening(site, request, title=title, active="search", head=view_head(bdi(title)), sentence=said)
         results, unread = found.result()
     body = join(
         (
             _head(words, query, results, exact=exact),
             _form(words, query, exact=exact, here=here, read_only=site.read_only),
-            tag("p", {"class": "notice", "role": "status"}, words("search.reading", n=reading)) if reading else None,
+            tag(
+                "p",
+                {"class": "notice", "role": "status"},
+                words(
+                    "Lamina is reading {n} new session file. The search starts when it is done.|Lamina is reading {n} "
+                    "new session files. The search starts when they are done.",
+                    n=reading,
+                ),
+            )
+            if reading
+            else None,
             [tag("p", {"class": "notice"}, bdi(words.told(line))) for line in dict.fromkeys(unread) if line != NO_WORDS],
             _results(site, words, query, results, exact=exact) if query and not reading else None,
         )
     )
     rows = [_row(site, one, query, exact=exact) for one in results] if wants_json(request) else []
     data = {"query": query, "results": rows, "unread": unread, "reading": reading}
-    return page(site, request, title=words("search.title"), active="search", body=body, data=data, watch=watch)
+    return page(site, request, title=words("Search"), active="search", body=body, data=data, watch=watch)
 
 
 def _found(site: Site, files: SearchedFiles, query: str, *, exact: bool, here: bool) -> tuple[list[SearchResult], list[str]]:
@@ -165,10 +176,14 @@ def highlighted(text: str, query: str, *, exact: bool, most: int = SHOWN_CHARS) 
 
 
 def _head(words: Words, query: str, results: list[SearchResult], *, exact: bool) -> Html:
-    order = ("search.count_exact", "search.newest") if exact else ("search.count", "search.best")
+    order = (
+        (Text("{n} result, newest first|{n} results, newest first"), Text("The newest result|The newest {n} results"))
+        if exact
+        else (Text("{n} result, best match first|{n} results, best match first"), Text("The best result|The best {n} results"))
+    )
     text = words(order[len(results) >= RESULTS], n=len(results))
     count = tag("p", {"class": "meta", "role": "status"}, text) if results else None
-    title = words("search.title_for", query=query) if query else words("search.title")
+    title = words("Search: {query}", query=query) if query else words("Search")
     return view_head(bdi(title), count)
 
 
@@ -182,15 +197,19 @@ def _form(words: Words, query: str, *, exact: bool, here: bool, read_only: bool)
         "form",
         {"class": "bar2", "id": "filter", "data-auto": True, "action": "/search", "role": "search"},
         search_box(words, value=query),
-        check("exact", words("search.exact"), exact) if not read_only else None,
-        check("here", words("search.here"), here) if not read_only else None,
-        tag("button", {"class": "btn"}, words("search.go")),
+        check("exact", words("Exact text, newest first"), exact) if not read_only else None,
+        check("here", words("Only this directory"), here) if not read_only else None,
+        tag("button", {"class": "btn"}, words("Search")),
     )
 
 
 def _results(site: Site, words: Words, query: str, results: list[SearchResult], *, exact: bool) -> Html:
     if not results:
-        key = "search.none_here" if site.read_only or exact else "search.none"
+        key = (
+            Text("Nothing matches “{query}”. Use other words.")
+            if site.read_only or exact
+            else Text("Nothing matches “{query}”. Use other words, or search for the exact text.")
+        )
         return tag("div", {"class": "empty"}, tag("p", None, words(key, query=query)))
     rows = [_result(site, words, one, query, exact=exact) for one in results]
     return tag("div", {"class": "panel"}, tag("ol", {"class": "list found"}, rows))
@@ -206,8 +225,8 @@ def _result(site: Site, words: Words, found: SearchResult, query: str, *, exact:
             tag(
                 "span",
                 {"class": "meta"},
-                tag("b", None, highlighted(found.title, query, exact=exact) if found.title else words("sessions.no_title")),
-                tag("span", None, words(f"search.by_{found.speaker if found.speaker in SPEAKERS else 'other'}")),
+                tag("b", None, highlighted(found.title, query, exact=exact) if found.title else words("Without a title")),
+                tag("span", None, words(labels.SPEAKERS.get(found.speaker, labels.SPEAKERS["other"]))),
                 tag("span", None, NAMES[found.origin]),
                 ago(words, found.time, site.clock()) if found.time else None,
             ),
@@ -225,13 +244,17 @@ def _body(found: SearchResult) -> str:
 def _why(words: Words, found: SearchResult, query: str, *, exact: bool) -> Html:
     """Return which words of the query match. A message is also found by the one before it, and by its day."""
     for key, text in (
-        ("search.why", found.text),
-        ("search.why_title", found.title if found.kind == "memory" else ""),
-        ("search.why_before", found.before),
-        ("search.why_day", day_words(found.time)),
+        (Text("Matches: {words}"), found.text),
+        (Text("Matches in the name: {words}"), found.title if found.kind == "memory" else ""),
+        (Text("Matches in the message before: {words}"), found.before),
+        (Text("Matches its day: {words}"), day_words(found.time)),
     ):
         shared = list(dict.fromkeys(text[start:end].casefold() for start, end in matches(text, query, exact=exact)))
         if shared:
-            quoted = (" – ", highlighted(text, query, exact=exact, most=BEFORE_CHARS)) if key == "search.why_before" else None
+            quoted = (
+                (" – ", highlighted(text, query, exact=exact, most=BEFORE_CHARS))
+                if key == Text("Matches in the message before: {words}")
+                else None
+            )
             return tag("span", {"class": "soft small"}, words(key, words=", ".join(shared[:8])), quoted)
-    return tag("span", {"class": "soft small"}, words("search.why_around"))
+    return tag("span", {"class": "soft small"}, words("Matches in the text around it."))

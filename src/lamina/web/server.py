@@ -66,13 +66,13 @@ def application(site: Site, keys: Keys) -> ASGIApp:
     def not_found(request: Request, error: Exception) -> Response:
         words = words_for(request)
         status = error.status_code if isinstance(error, HTTPException) else 404
-        title, sentence = words("frame.not_found_title"), words("frame.not_found")
+        title, sentence = words("Not found"), words("This address does not exist.")
         return problem(site, request, title, sentence, status=status, back=list_of(request.url.path))
 
     def failed(request: Request, error: Exception) -> Response:
         words = words_for(request)
-        sentence = words("frame.failed", reason=words.error(error) or type(error).__name__)
-        return problem(site, request, words("frame.failed_title"), sentence, status=500, back=list_of(request.url.path))
+        sentence = words("The page could not be made: {reason}", reason=words.error(error) or type(error).__name__)
+        return problem(site, request, words("Something went wrong"), sentence, status=500, back=list_of(request.url.path))
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

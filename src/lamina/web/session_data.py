@@ -16,6 +16,7 @@ from ..core.blocks import Block, Text, Thinking, ToolResult, ToolUse
 from ..core.errors import DiskError, LaminaError
 from ..core.records import Message, Record
 from ..core.settings import Billing, Settings
+from ..disk.regular_file import stamp_of
 from ..disk.transcripts.jsonl import Health, decode_object, raw_lines
 from ..history.followed_session import FollowedSession
 from ..history.request_blocks import SessionRequests
@@ -23,7 +24,7 @@ from ..history.sessions import SourceSession, read
 from ..history.window_series import KINDS, RequestPoint, Series, TurnRow
 from ..providers.amounts import unit_parts
 from .numbers import moment
-from .site import Site, stamp_of
+from .site import Site
 from .views_made import Stopped, Work
 from .words import Words
 
@@ -126,7 +127,7 @@ class OpenSession:
 
     def once(self, name: str, words: Words, make: Callable[[Series], T]) -> T:
         """Return what `make` makes of the series in a language: made again when the series has changed."""
-        series, key = self.series, (name, words.lang, words.billing)
+        series, key = self.series, (name, words.language, words.billing)
         held = self._made.get(key)
         if held is None or held[0] is not series:
             held = self._made[key] = (series, make(series))
@@ -198,11 +199,10 @@ def watch(site: Site, key: str) -> Any:
     session = site.session(origin, id)
     if session is None:
         return None
-    try:
-        return list(stamp_of(session.path))
-    except OSError:
+    stamp = stamp_of(session.path)
+    if stamp is None:
         site.index.current(wait=0)  # another file may have taken the address, such as one that was moved
-        return None
+    return stamp
 
 
 def columns(series: Series, billing: Billing = "list") -> dict[str, Any]:

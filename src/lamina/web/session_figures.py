@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ..core.usage import Usage
 from ..history.window_series import RequestPoint, Series
+from ..language.text import Text
 from ..providers.amounts import unit_parts
-from . import request_view
+from . import labels, request_view
 from .html import Html, tag
 from .numbers import NO_COUNTS, at_least, parts_apart, price, share, sum_known, tokens
 from .words import Words
@@ -14,46 +15,51 @@ from .words import Words
 def figures(words: Words, series: Series) -> Html:
     requests = series.requests
     if not requests:
-        return tag("div", {"class": "empty", "id": "figs"}, tag("p", None, words("session.no_requests")))
+        return tag("div", {"class": "empty", "id": "figs"}, tag("p", None, words("This session has no requests yet.")))
     sent = sum(point.tokens for point in requests)
     read = sum(point.read for point in requests)
     fullest = fullest_of(series)
     peak = words(
-        "session.fullest_known", share=share(fullest.tokens, series.window), window=tokens(series.window), at=fullest.number
+        "{share} of the {window} window, request {at}",
+        share=share(fullest.tokens, series.window),
+        window=tokens(series.window),
+        at=fullest.number,
     )
     again = sum(one.written_again for one in series.decisions)
     dollars = words.billing == "list"
     cost = [one.written_again_usd for one in series.decisions]
-    paid = words("session.again_usd", usd=price(words, sum_known(cost))) if dollars else ""
-    cached = words("session.again", tokens=tokens(again)) + paid if again else words("session.nothing_again")
+    paid = words(", {usd}", usd=price(words, sum_known(cost))) if dollars else ""
+    cached = words("{tokens} tokens written again", tokens=tokens(again)) + paid if again else words("nothing was written twice")
     if series.estimated:
-        cached = words("sessions.no_counts")
+        cached = words("No token counts recorded")
     return tag(
         "dl",
         {"class": "figs", "id": "figs"},
         _cost_figure(words, series),
         _figure(
-            words("session.requests"),
+            words("Requests"),
             f"{len(requests):,}",
-            words("session.in_turns", n=len(series.turns)),
-            words("session.average", tokens=tokens(sent / len(requests))),
+            words("in {n} turn|in {n} turns", n=len(series.turns)),
+            words("{tokens} tokens on average", tokens=tokens(sent / len(requests))),
         ),
         _figure(
-            words("session.fullest"),
+            words("Fullest request"),
             tokens(fullest.tokens),
-            words("session.tokens_unit"),
-            peak if request_view.knows_window(series) else words("session.fullest_unknown", at=fullest.number),
+            words("tokens"),
+            peak
+            if request_view.knows_window(series)
+            else words("request {at}; the size of the window is not recorded", at=fullest.number),
         ),
         _figure(
-            words("session.from_cache"),
+            words(Text("Read from cache##a figure")),
             f"{100 * read / sent:.1f}%" if sent and not series.estimated else NO_COUNTS,
             "",
             cached,
         ),
         _figure(
-            words("session.happened"),
+            words("What happened to the window"),
             f"{len(series.decisions):,}",
-            words("session.decisions", n=len(series.decisions)),
+            words("decision|decisions", n=len(series.decisions)),
             _told(words, series),
         ),
     )
@@ -67,10 +73,17 @@ def _figure(name: str, value: str, unit: str, text: str, extra: Html | None = No
 def _cost_figure(words: Words, series: Series) -> Html:
     requests, short = series.requests, series.short_outputs > 0
     if series.estimated:
-        return _figure(words("session.cost"), NO_COUNTS, "", words("sessions.no_counts"))
+        return _figure(
+            words("Cost at list price" if words.billing == "list" else "Use"), NO_COUNTS, "", words("No token counts recorded")
+        )
     unknown = sum(point.usd is None for point in requests) if words.billing == "list" else 0
     if unknown == len(requests):
-        return _figure(words("session.cost"), words("money.unknown"), "", words("session.unpriced", n=unknown))
+        return _figure(
+            words("Cost at list price" if words.billing == "list" else "Use"),
+            words("price unknown"),
+            "",
+            words("price unknown ({n} request)|price unknown ({n} requests)", n=unknown),
+        )
     parts, texts = _cost_parts(words, requests, short=short)
     total = sum(parts.values())
     bar = tag(
@@ -80,19 +93,21 @@ def _cost_figure(words: Words, series: Series) -> Html:
             "viewBox": "0 0 1000 6",
             "preserveAspectRatio": "none",
             "role": "img",
-            "aria-label": words("session.split"),
+            "aria-label": words(
+                "Share of read, written and output cost" if words.billing == "list" else "Share of read, written and output units"
+            ),
         },
         _split(parts, total),
     )
     keys = [
-        tag("span", None, tag("i", {"class": f"dot c-{name}"}), words(f"session.{name}", usd=text))
+        tag("span", None, tag("i", {"class": f"dot c-{name}"}), words(labels.COST_TEXTS[name], usd=text))
         for name, text in zip(parts, texts, strict=True)
     ]
-    more = tag("span", None, words("session.unpriced", n=unknown)) if unknown else None
+    more = tag("span", None, words("price unknown ({n} request)|price unknown ({n} requests)", n=unknown)) if unknown else None
     return tag(
         "div",
         None,
-        tag("dt", None, words("session.cost")),
+        tag("dt", None, words("Cost at list price" if words.billing == "list" else "Use")),
         tag("dd", None, at_least(words, total, short=short or unknown > 0)),
         tag("dd", {"class": "p"}, bar, tag("span", {"class": "key"}, keys, more)),
     )
@@ -132,9 +147,13 @@ def _told(words: Words, series: Series) -> str:
     totals = [total for one in clearings if (total := request_view.total_of(words, one)) is not None]
     if totals:
         balance = sum(totals)
-        key = "session.clearings_lost" if balance < 0 else "session.clearings_saved"
+        key = (
+            Text("The clearing cost {usd} more than it saved.|The {n} clearings cost {usd} more than they saved.")
+            if balance < 0
+            else Text("The clearing saved {usd} more than it cost.|The {n} clearings saved {usd} more than they cost.")
+        )
         told.append(words(key, n=len(totals), usd=price(words, abs(balance))))
     for kind in ("compact", "model", "break", "unrecorded"):
         if count := sum(one.kind == kind for one in series.decisions):
-            told.append(words(f"session.count_{kind}", n=count))
-    return " ".join(told) or words("session.nothing_happened")
+            told.append(words(labels.DECISION_COUNTS[kind], n=count))
+    return " ".join(told) or words("It only grew.")

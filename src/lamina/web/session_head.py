@@ -26,11 +26,13 @@ def session_head(words: Words, site: Site, opened: OpenSession) -> Html:
     way = crumb(words, session, site.index.find(session.origin, session.parent, wait=0) if session.parent else None)
     period = opened.once("period", words, lambda series: _period(words, session.started, series, session.modified))
     facts = [NAMES[session.origin], series.model, *period]
-    foreign = tag("span", {"class": "ro"}, words("session.foreign")) if session.origin != "lamina" else None
-    running = tag("span", {"class": "live"}, words("sessions.running")) if is_running(session, site.clock()) else None
-    replay = tag("a", {"class": "btn main", "href": f"/replay?session={session.origin}/{session.id}"}, words("session.replay"))
+    foreign = tag("span", {"class": "ro"}, words("Read-only source")) if session.origin != "lamina" else None
+    running = tag("span", {"class": "live"}, words("running")) if is_running(session, site.clock()) else None
+    replay = tag(
+        "a", {"class": "btn main", "href": f"/replay?session={session.origin}/{session.id}"}, words("Replay with another policy")
+    )
     told = [tag("span", None, bdi(fact)) for fact in facts if fact]
-    copy = tag("button", {"class": "btn script", "type": "button", "data-copy": ""}, words("session.copy"))
+    copy = tag("button", {"class": "btn script", "type": "button", "data-copy": ""}, words("Copy link"))
     return view_head(
         bdi(cut(title_of(words, session), TITLE_CHARS)),
         tag("div", {"class": "meta", "id": "meta"}, told, running, foreign),
@@ -41,7 +43,7 @@ def session_head(words: Words, site: Site, opened: OpenSession) -> Html:
 
 def crumb(words: Words, session: SourceSession, parent: SourceSession | None) -> Html:
     """The way back: the list, the project, and for a subagent the session that started it."""
-    steps = [tag("a", {"href": "/sessions"}, words("nav.sessions"))]
+    steps = [tag("a", {"href": "/sessions"}, words("Sessions"))]
     if session.project:
         steps.append(tag("a", {"href": f"/sessions?{urlencode({'project': session.project})}"}, bdi(project_name(session))))
     if parent is not None:
@@ -63,7 +65,7 @@ def _period(words: Words, started: str, series: Series, modified: float) -> list
         return [absolute(words, begin.timestamp())]
     until = f"{end:%H:%M}" if begin.date() == end.date() else absolute(words, end.timestamp())[:-3]
     return [
-        words("session.period", begin=absolute(words, begin.timestamp())[:-3], end=until),
+        words("{begin} to {end}", begin=absolute(words, begin.timestamp())[:-3], end=until),
         length(words, (end - begin).total_seconds()),
     ]
 
@@ -78,30 +80,85 @@ def subagents_of(site: Site, opened: OpenSession) -> list[SourceSession]:
 def warnings(words: Words, series: Series, subagents: list[SourceSession]) -> Html | None:
     lines: list[Child] = []
     if series.missing_base:
-        lines.append(words("session.missing_base", id=series.missing_base))
+        lines.append(
+            words("This session continues {id}, which is missing or cut short. The rest is shown.", id=series.missing_base)
+        )
     if series.skipped_lines:
         others = series.skipped_lines - len(series.damaged)
         which = ", ".join(f"{line:,}" for line in series.damaged) + (f", +{others:,}" if others else "")
-        lines.append(words("session.damaged", n=series.skipped_lines, lines=f"{series.lines:,}", which=which))
+        lines.append(
+            words(
+                "{n} of {lines} lines could not be read (line {which}). The rest is shown.|{n} of {lines} lines "
+                "could not be read (lines {which}). The rest is shown.",
+                n=series.skipped_lines,
+                lines=f"{series.lines:,}",
+                which=which,
+            )
+        )
     if series.estimated and series.requests:
-        lines.append(words("session.estimated"))
+        lines.append(words("This transcript has no token counts. The picture shows estimates."))
     if series.short_outputs:
-        lines.append(words("session.short_outputs", n=series.short_outputs))
+        lines.append(
+            words(
+                "The output is too low: the transcript holds only the beginning of the output count of {n} "
+                "answer.|The output is too low: the transcript holds only the beginning of the output count of {n} "
+                "answers.",
+                n=series.short_outputs,
+            )
+        )
     if series.beside:
         usd = amount(words, Amount(series.beside_usage, series.beside_usd))
-        lines.append(words("session.beside", n=series.beside, usd=usd))
+        lines.append(
+            words(
+                "The file also holds {n} request of subagents ({usd}). It is part of the cost in the list of "
+                "sessions and is not shown here.|The file also holds {n} requests of subagents ({usd}). They are "
+                "part of the cost in the list of sessions and are not shown here."
+                if words.billing == "list"
+                else "The file also holds {n} request of subagents ({usd}). It is part of the use in the list of sessions "
+                "and is not shown here.|The file also holds {n} requests of subagents ({usd}). They are part of the "
+                "use in the list of sessions and are not shown here.",
+                n=series.beside,
+                usd=usd,
+            )
+        )
     if series.side.calls:
         usd = amount(words, Amount(series.side.usage, series.side.usd))
-        lines.append(words("session.side", n=series.side.calls, usd=usd))
+        lines.append(
+            words(
+                "{n} call beside the conversation ({usd}). It is part of the cost in the list of sessions and is not "
+                "shown here.|{n} calls beside the conversation ({usd}). They are part of the cost in the list of "
+                "sessions and are not shown here.",
+                n=series.side.calls,
+                usd=usd,
+            )
+        )
     if subagents:
         usd = amount(words, sum(map(amount_of, subagents), Amount()))
         links = [(" ", _linked(words, one)) for one in subagents[:MOST_SUBAGENTS]]
         more = f" +{len(subagents) - MOST_SUBAGENTS:,}" if len(subagents) > MOST_SUBAGENTS else None
-        lines.append(join((words("session.subagents", n=len(subagents), usd=usd), links, more)))
+        lines.append(
+            join(
+                (
+                    words(
+                        "{n} subagent has a file of its own ({usd}). Its cost is part of the list of sessions and is not "
+                        "shown here.|{n} subagents have files of their own ({usd}). Their cost is part of the list of "
+                        "sessions and is not shown here."
+                        if words.billing == "list"
+                        else "{n} subagent has a file of its own ({usd}). Its use is part of the list of sessions and is not "
+                        "shown here.|{n} subagents have files of their own ({usd}). Their use is part of the list of "
+                        "sessions and is not shown here.",
+                        n=len(subagents),
+                        usd=usd,
+                    ),
+                    links,
+                    more,
+                )
+            )
+        )
     return tag("div", {"class": "notice", "role": "note"}, [tag("p", None, line) for line in lines]) if lines else None
 
 
 def gone_notice(words: Words) -> Html:
     """Return the line shown once the file is removed; what was read stays on the page."""
-    back = tag("a", {"href": "/sessions"}, words("frame.back"))
-    return tag("p", {"class": "notice", "id": "gone", "hidden": True}, words("session.gone"), " ", back)
+    back = tag("a", {"href": "/sessions"}, words("Back to the sessions"))
+    return tag("p", {"class": "notice", "id": "gone", "hidden": True}, words("This session is no longer on disk."), " ", back)

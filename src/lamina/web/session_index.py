@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from ..core.settings import Settings
+from ..disk.regular_file import FileStamp
 from ..history.catalogue import Catalogue, IndexedFile, with_catalogue
 from ..history.money import DayMoney, PaidSession, sum_money, without_copies
 from ..history.places import NAMES, SourceFile, session_files
@@ -61,7 +62,7 @@ class Listing(NamedTuple):
 class _Known(NamedTuple):
     """A session and its costs, read from the index once for each stamp of the file."""
 
-    stamp: tuple[str, int, int]
+    stamp: tuple[str, FileStamp]
     session: SourceSession
     costs: Costs
 
@@ -247,7 +248,7 @@ class SessionIndex:
         self.listing = Listing(tuple(found), tuple(unread), done, of, by_address, tuple(top), tuple(money), broken, renamed)
 
     def _known_of(self, row: IndexedFile) -> _Known:
-        stamp, before = (row.path, row.size, row.mtime_ns), self._known.get(row.id)
+        stamp, before = (row.path, row.stamp), self._known.get(row.id)
         if before is not None and before.stamp == stamp:
             return before
         return _Known(stamp, *read_session(row))

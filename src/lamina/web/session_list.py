@@ -17,6 +17,7 @@ from ..core.settings import Billing
 from ..history.places import NAMES
 from ..history.sessions import SourceSession
 from ..providers.amounts import Amount
+from . import labels
 from .html import Html, bdi, cut, join, tag
 from .numbers import NO_COUNTS, ago, amount, day, moment, tokens, tokens_apart
 from .page import icon, number_of, page, query, search_box
@@ -59,7 +60,7 @@ def address(session: SourceSession) -> str:
 
 
 def title_of(words: Words, session: SourceSession) -> str:
-    return session.title or words("sessions.no_title")
+    return session.title or words("Without a title")
 
 
 def project_name(session: SourceSession) -> str:
@@ -125,7 +126,7 @@ def _sessions(site: Site, request: Request) -> Response:
         )
     )
     data = {"sessions": [session_row(one) for one in shown], "count": len(found), "reading": listing.of, "unread": listing.unread}
-    title = words("sessions.title")
+    title = words("Sessions")
     return page(site, request, title=title, active="sessions", body=body, data=data, watch=watch)
 
 
@@ -145,20 +146,35 @@ def filtered(request: Request, every: Sequence[SourceSession]) -> list[SourceSes
 
 
 def _head(words: Words, listing: Listing, count: int) -> Html:
-    reading = words("sessions.reading", n=listing.of, done=f"{listing.done:,}") if listing.of else None
+    reading = (
+        words("Reading {n} session: {done} done|Reading {n} sessions: {done} done", n=listing.of, done=f"{listing.done:,}")
+        if listing.of
+        else None
+    )
     return tag(
         "div",
         {"class": "head"},
         tag(
             "div",
             None,
-            tag("h1", None, words("sessions.title")),
+            tag("h1", None, words("Sessions")),
             tag(
                 "p",
                 {"class": "meta"},
-                tag("span", {"id": "sessions-count", "role": "status"}, words("sessions.count", n=count)),
+                tag("span", {"id": "sessions-count", "role": "status"}, words("{n} session|{n} sessions", n=count)),
                 tag("span", {"role": "status"}, reading) if reading else None,
-                tag("span", None, words("sessions.at_list_price")) if listing.top else None,
+                tag(
+                    "span",
+                    None,
+                    words(
+                        "Costs are at list price."
+                        if words.billing == "list"
+                        else "A unit is one uncached input token, whatever the model. A token read from the cache counts 0.1, one "
+                        "written to it 1.25 (2 for an hour), an output token 5."
+                    ),
+                )
+                if listing.top
+                else None,
             ),
         ),
     )
@@ -178,21 +194,34 @@ def _filters(words: Words, request: Request, every: Sequence[SourceSession]) -> 
             "data-find": "sessions-count sessions-found",
             "role": "search",
         },
-        search_box(words, value=asked.get("q", ""), label=words("sessions.filter")),
+        search_box(words, value=asked.get("q", ""), label=words("Filter by title")),
         _select(
-            words("sessions.project"),
+            words("Project"),
             "project",
-            [("", words("sessions.any_project")), *((path, f"{os.path.basename(path)}  {path}") for path in projects)],
+            [("", words("All projects")), *((path, f"{os.path.basename(path)}  {path}") for path in projects)],
             asked.get("project", ""),
         ),
         _select(
-            words("sessions.source"),
+            words("Source"),
             "source",
-            [("", words("sessions.any_source")), *((origin, NAMES[origin]) for origin in sources)],
+            [("", words("All sources")), *((origin, NAMES[origin]) for origin in sources)],
             asked.get("source", ""),
         ),
-        _select(words("sessions.sort"), "sort", [(name, words(f"sessions.{name}")) for name in SORTS], asked.get("sort", "")),
-        tag("button", {"class": "btn noscript"}, words("sessions.apply")),
+        _select(
+            words("Sort"),
+            "sort",
+            [
+                (
+                    name,
+                    words(
+                        labels.USE_FIRST if name == "dearest" and words.billing == "subscription" else labels.SORT_ORDERS[name]
+                    ),
+                )
+                for name in SORTS
+            ],
+            asked.get("sort", ""),
+        ),
+        tag("button", {"class": "btn noscript"}, words("Apply")),
     )
 
 
@@ -205,22 +234,30 @@ def _unread(words: Words, listing: Listing) -> Html | None:
     if not listing.unread:
         return None
     lines = [tag("li", None, bdi(words.told(line))) for line in listing.unread]
-    return tag("div", {"class": "notice warn"}, words("sessions.unread"), tag("ul", None, lines))
+    return tag("div", {"class": "notice warn"}, words("Not everything could be read:"), tag("ul", None, lines))
 
 
 def _nothing(site: Site, words: Words, listing: Listing, some: bool) -> Html | None:
     if listing.of:
         return None
     if some:
-        link = tag("a", {"href": "/sessions", "class": "btn"}, words("sessions.all"))
-        return tag("div", {"class": "empty"}, tag("p", None, words("sessions.no_match")), tag("p", None, link))
+        link = tag("a", {"href": "/sessions", "class": "btn"}, words("Show all sessions"))
+        return tag("div", {"class": "empty"}, tag("p", None, words("No session matches these filters.")), tag("p", None, link))
     return no_sessions(site, words)
 
 
 def no_sessions(site: Site, words: Words) -> Html:
     """Where Lamina looked for sessions, and what to do."""
     places = ", ".join(str(home) for home in site.homes.values())
-    return tag("div", {"class": "empty"}, tag("p", None, words("sessions.none", places=places)))
+    return tag(
+        "div",
+        {"class": "empty"},
+        tag(
+            "p",
+            None,
+            words("No sessions found. Lamina looked in {places}. Set LAMINA_HOME, or start one with lamina.", places=places),
+        ),
+    )
 
 
 def _rows(words: Words, request: Request, shown: list[SourceSession], now: float) -> Html:
@@ -240,11 +277,13 @@ def _row(words: Words, session: SourceSession, now: float) -> Html:
     running = is_running(session, now)
     apart = tokens_apart(words, session.usage) if words.billing == "subscription" else None
     marks = [
-        tag("span", {"class": "live"}, words("sessions.running")) if running else None,
-        _mark(MARKS["compact"], words("sessions.compactions", n=session.compactions)) if session.compactions else None,
-        _mark(MARKS["clear"], words("sessions.clearings", n=session.clearings)) if session.clearings else None,
-        _mark(MARKS["break"], words("sessions.breaks", n=session.breaks)) if session.breaks else None,
-        tag("span", None, words("sessions.subagents", n=len(session.subagents))) if session.subagents else None,
+        tag("span", {"class": "live"}, words("running")) if running else None,
+        _mark(MARKS["compact"], words("compacted once|compacted {n} times", n=session.compactions))
+        if session.compactions
+        else None,
+        _mark(MARKS["clear"], words("cleared once|cleared {n} times", n=session.clearings)) if session.clearings else None,
+        _mark(MARKS["break"], words("{n} cache break|{n} cache breaks", n=session.breaks)) if session.breaks else None,
+        tag("span", None, words("{n} subagent|{n} subagents", n=len(session.subagents))) if session.subagents else None,
     ]
     return tag(
         "li",
@@ -257,12 +296,12 @@ def _row(words: Words, session: SourceSession, now: float) -> Html:
             tag(
                 "span",
                 {"class": "soft proj", "title": session.project},
-                bdi(project_name(session) or words("sessions.no_project")),
+                bdi(project_name(session) or words("no project")),
             ),
             tag("span", {"class": "soft src"}, NAMES[session.origin]),
             tag("span", {"class": "soft when"}, ago(words, session.last_active, now)),
             _fullness(words, session),
-            tag("span", {"class": "soft num"}, words("sessions.messages", n=session.messages)),
+            tag("span", {"class": "soft num"}, words("{n} message|{n} messages", n=session.messages)),
             tag("span", {"class": "num cost", "title": apart}, cost_of(words, session)),
         ),
     )
@@ -280,11 +319,15 @@ def _fullness(words: Words, session: SourceSession) -> Html:
             made.append(tag("rect", {"class": f"k-{kind}", "x": x, "width": width, "height": 5}))
             left += count
     named = [
-        words("sessions.share", kind=words(f"kind.{kind}"), percent=round(100 * count / session.fullest))
+        words("{kind} {percent}%", kind=labels.BLOCK_KINDS[kind], percent=round(100 * count / session.fullest))
         for count, kind in sorted(zip(parts, KINDS, strict=True), reverse=True)[:MOST_NAMED]
         if count
     ]
-    told = words("sessions.fullest_request", tokens=tokens(session.fullest)) if session.fullest else words("sessions.no_counts")
+    told = (
+        words("Fullest request: {tokens} tokens", tokens=tokens(session.fullest))
+        if session.fullest
+        else words("No token counts recorded")
+    )
     label = " · ".join([told, *named])
     picture = tag(
         "svg", {"class": "bar", "viewBox": "0 0 100 5", "preserveAspectRatio": "none", "role": "img", "aria-label": label}, made
@@ -302,11 +345,11 @@ def _pages(words: Words, request: Request, number: int, count: int) -> Html | No
     before = query(request, page=str(number - 1)) if number > 1 else None
     after = query(request, page=str(number + 1)) if number * PAGE < count else None
     links = [
-        tag("a", {"class": "btn", "href": before, "rel": "prev"}, words("sessions.previous")) if before else None,
+        tag("a", {"class": "btn", "href": before, "rel": "prev"}, words("Newer sessions")) if before else None,
         tag("span", {"class": "soft"}, f"{number} / {-(-count // PAGE)}"),
-        tag("a", {"class": "btn", "href": after, "rel": "next"}, words("sessions.next")) if after else None,
+        tag("a", {"class": "btn", "href": after, "rel": "next"}, words("Older sessions")) if after else None,
     ]
-    return tag("nav", {"class": "pages", "aria-label": words("sessions.pages")}, links)
+    return tag("nav", {"class": "pages", "aria-label": words("Pages")}, links)
 
 
 def _date(modified: float) -> datetime | None:
@@ -317,7 +360,7 @@ def _date(modified: float) -> datetime | None:
 def _day(words: Words, now: float, date: datetime | None) -> str:
     today = _date(now)
     if date is None or today is None:
-        return words("time.unknown")
+        return words("time unknown")
     if date.date() == today.date():
-        return words("time.today")
-    return words("time.yesterday") if date.date() == (today - timedelta(days=1)).date() else day(words, date)
+        return words("Today")
+    return words("Yesterday") if date.date() == (today - timedelta(days=1)).date() else day(words, date)

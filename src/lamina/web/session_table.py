@@ -6,7 +6,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ..history.window_series import KINDS
-from . import request_view
+from ..language.text import Text
+from . import labels, request_view
 from .html import Html, bdi, cut, join, tag
 from .numbers import clock, share, tokens
 from .page import fragment, later_part, number_of, page
@@ -21,7 +22,7 @@ TABLE_ROWS = 200
 
 def table_below(words: Words, base: str) -> Html:
     """The numbers of the chart, read when they are unfolded."""
-    return tag("div", {"class": "scroll body"}, later_part("as-table", f"{base}/table", words("session.as_table")))
+    return tag("div", {"class": "scroll body"}, later_part("as-table", f"{base}/table", words("Show as table")))
 
 
 def table(site: Site, request: Request, opened: OpenSession) -> Response:
@@ -31,13 +32,13 @@ def table(site: Site, request: Request, opened: OpenSession) -> Response:
     shown = series.requests[(number - 1) * TABLE_ROWS : number * TABLE_ROWS]
     used = [at for at in range(len(KINDS)) if any(point.kinds[at] for point in series.requests)]
     titles = [
-        words("session.col_request"),
-        words("session.col_time"),
-        words("session.col_tokens"),
-        words("session.from_cache"),
-        words("session.cost"),
+        words("Request"),
+        words("Time"),
+        words("Tokens"),
+        words(Text("Read from cache##a figure")),
+        words("Cost at list price" if words.billing == "list" else "Use"),
     ]
-    head = [tag("th", {"scope": "col"}, title) for title in (*titles, *(words(f"kind.{KINDS[at]}") for at in used))]
+    head = [tag("th", {"scope": "col"}, title) for title in (*titles, *(words(labels.BLOCK_KINDS[KINDS[at]]) for at in used))]
     base = address(opened.session)
     rows = [
         tag(
@@ -56,7 +57,7 @@ def table(site: Site, request: Request, opened: OpenSession) -> Response:
     parts = join((shown_rows, _parts(words, f"{base}/table", number, len(series.requests))))
     if request.headers.get("x-lamina-part"):
         return fragment(parts if asked is not None else tag("div", None, parts))
-    title = words("session.window")
+    title = words("What filled the window")
     crumb = tag("p", {"class": "crumb"}, tag("a", {"href": base}, bdi(cut(title_of(words, opened.session), TITLE_CHARS))))
     body = join((crumb, tag("h1", None, title), tag("div", {"class": "panel scroll body"}, parts)))
     return page(site, request, title=title, active="sessions", body=body, data=series.requests)
@@ -73,4 +74,4 @@ def _parts(words: Words, base: str, number: int, count: int) -> list[Html | None
         return []
     last = -(-count // TABLE_ROWS)
     place = tag("span", {"class": "soft"}, f" {number} / {last} ")
-    return [link(max(1, number - 1), "memories.previous"), place, link(min(last, number + 1), "memories.next")]
+    return [link(max(1, number - 1), Text("Previous")), place, link(min(last, number + 1), Text("Next"))]

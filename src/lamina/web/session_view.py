@@ -14,7 +14,8 @@ from starlette.routing import Route
 from ..history.places import NAMES
 from ..history.sessions import SourceSession
 from ..history.window_series import KINDS, Series
-from . import conversation, request_page, request_view, turn_events, turn_view
+from ..language.text import Text
+from . import conversation, labels, request_page, request_view, turn_events, turn_view
 from .html import Attribute, Html, bdi, cut, tag
 from .numbers import size, tokens
 from .page import can_wait, icon, number_of, opening, page, patience, problem, view_head
@@ -86,8 +87,12 @@ def _opened(
             return sessions.answer(request, lambda opened: view(site, request, opened))
         except Gone:
             words = words_for(request)
-            key = "session.reading" if site.index.listing.of else "session.gone"
-            return problem(site, request, words("frame.not_found_title"), words(key), status=404)
+            key = (
+                Text("The sessions are still being read. Try again in a moment.")
+                if site.index.listing.of
+                else Text("This session is no longer on disk.")
+            )
+            return problem(site, request, words("Not found"), words(key), status=404)
 
     return answer
 
@@ -95,20 +100,27 @@ def _opened(
 def _reading(site: Site, request: Request) -> Response:
     """Return that the sessions are listed for the first time, and this one is not among them yet."""
     words = words_for(request)
-    title = words("sessions.title")
-    return opening(site, request, title=title, active="sessions", head=view_head(title), sentence=words("session.listing"))
+    title = words("Sessions")
+    return opening(
+        site,
+        request,
+        title=title,
+        active="sessions",
+        head=view_head(title),
+        sentence=words("The sessions are being read for the first time…"),
+    )
 
 
 def _opening(site: Site, request: Request, session: SourceSession) -> Response:
     """Return what the index knows of a session that is being read."""
     words = words_for(request)
-    facts = [NAMES[session.origin], words("sessions.messages", n=session.messages), cost_of(words, session)]
+    facts = [NAMES[session.origin], words("{n} message|{n} messages", n=session.messages), cost_of(words, session)]
     head = view_head(
         bdi(cut(title_of(words, session), TITLE_CHARS)),
         tag("div", {"class": "meta"}, [tag("span", None, bdi(fact)) for fact in facts]),
         crumb=crumb(words, session, None),
     )
-    title, sentence = cut(title_of(words, session), 80), words("session.opening", size=size(session.size))
+    title, sentence = cut(title_of(words, session), 80), words("Reading {size}…", size=size(session.size))
     return opening(site, request, title=title, active="sessions", head=head, sentence=sentence)
 
 
@@ -178,11 +190,13 @@ def _chart_data(words: Words, series: Series) -> bytes:
 
 
 def _chart_words(words: Words, series: Series) -> dict[str, Any]:
-    limit = words("session.limit", by=series.threshold_owner, n=series.threshold) if series.threshold else ""
+    limit = words("{by} compacts at {n}", by=series.threshold_owner, n=series.threshold) if series.threshold else ""
     return {
         "limit": limit,
         "summary": words(
-            "session.chart_summary", n=len(series.requests), most=tokens(fullest_of(series).tokens if series.requests else 0)
+            "Tokens of the request by kind, at most {most}.|Tokens of each of {n} requests by kind, at most {most}.",
+            n=len(series.requests),
+            most=tokens(fullest_of(series).tokens if series.requests else 0),
         ),
     }
 
@@ -193,18 +207,18 @@ def _chart(words: Words, opened: OpenSession) -> Html:
         tag(
             "button",
             {"type": "button", "data-axis": axis, "aria-pressed": "true" if axis == "request" else "false"},
-            words(f"session.by_{axis}"),
+            words(labels.AXES[axis]),
         )
         for axis in ("request", "time")
     ]
     header = tag(
         "header",
         None,
-        tag("h2", {"id": "hw"}, words("session.window")),
+        tag("h2", {"id": "hw"}, words("What filled the window")),
         tag("span", {"class": "sp"}),
         tag(
             "div",
-            {"class": "seg script", "id": "axis", "data-keep": True, "role": "group", "aria-label": words("session.axis")},
+            {"class": "seg script", "id": "axis", "data-keep": True, "role": "group", "aria-label": words("Horizontal axis")},
             modes,
         ),
     )
@@ -212,11 +226,21 @@ def _chart(words: Words, opened: OpenSession) -> Html:
         "span",
         {"class": "hint"},
         [(tag("kbd", None, key), " ") for key in ("←", "→")],
-        f"{words('session.key_request')} ",
+        f"{words('request')} ",
         [(tag("kbd", None, key), " ") for key in ("[", "]")],
-        words("session.key_decision"),
+        words("decision"),
     )
-    source = words("session.caption_estimated" if opened.series.estimated else "session.caption")
+    source = words(
+        "All sizes are estimates from the transcript."
+        if opened.series.estimated
+        else "Totals are what the provider reported; the parts are estimates from the transcript, scaled to fit. "
+        "Hatched: sent, but not in the transcript. Below: cost of each request at list price."
+        if words.billing == "list"
+        else "Totals are what the provider reported; the parts are estimates from the transcript, scaled to fit. "
+        "Hatched: sent, but not in the transcript. Below: units of each request. A unit is one uncached "
+        "input token, whatever the model. A token read from the cache counts 0.1, one written to it 1.25 (2 "
+        "for an hour), an output token 5."
+    )
     return tag(
         "section",
         {"class": "panel", "aria-labelledby": "hw"},
@@ -238,7 +262,7 @@ def _marks(words: Words, series: Series) -> list[Html]:
     for one in series.decisions:
         if one.kind != "spill" or one.tokens_before != one.tokens_after:
             label = request_view.decision_label(words, one)
-            name = words("session.before", label=label, number=one.request)
+            name = words("{label} before request {number}", label=label, number=one.request)
             kind = "btn mark" if one.by else "btn mark unsure"
             facts: dict[str, Attribute] = {
                 "type": "button",

@@ -17,6 +17,7 @@ from ..core.settings import Resolved, Setting, Settings, find
 from ..core.settings.kinds import API_KEY, DIRECTORY, SWITCH, URL
 from ..disk.home.ledger import UsageLedger
 from ..disk.settings_write import ChangedSetting, set_user_setting, user_document, value_in
+from . import labels
 from .changes import Conflict, Done, Fields, Undo, change_route
 from .html import Attribute, Html, bdi, cut, join, tag
 from .numbers import money, share, tokens
@@ -77,10 +78,12 @@ def _settings(site: Site, request: Request) -> Response:
             _filter(words, wanted, changed=changed),
             _jumps(words, groups),
             [_group(site, words, held, name, rows) for name, rows in groups.items() if rows],
-            None if any(groups.values()) else tag("div", {"class": "empty"}, tag("p", None, words("settings.none"))),
+            None
+            if any(groups.values())
+            else tag("div", {"class": "empty"}, tag("p", None, words("No setting matches. Change the filter."))),
         )
     )
-    return page(site, request, title=words("settings.title"), active="settings", body=body, data=_data(site, held))
+    return page(site, request, title=words("Settings"), active="settings", body=body, data=_data(site, held))
 
 
 def _matches(words: Words, row: Setting[Any], wanted: str) -> bool:
@@ -94,9 +97,9 @@ def _filter(words: Words, wanted: str, *, changed: bool) -> Html:
     return tag(
         "form",
         {"class": "bar2", "id": "filter", "data-auto": True, "action": "/settings", "role": "search"},
-        search_box(words, value=wanted, label=words("settings.filter")),
-        tag("label", {"class": "check"}, box, words("settings.only_changed")),
-        tag("button", {"class": "btn"}, words("sessions.apply")),
+        search_box(words, value=wanted, label=words("Filter settings")),
+        tag("label", {"class": "check"}, box, words("Only those that differ")),
+        tag("button", {"class": "btn"}, words("Apply")),
     )
 
 
@@ -135,22 +138,24 @@ def _head(site: Site, words: Words, held: Settings) -> Html:
     changed = sum(found.source != "default" for _, found in held)
     place = str(site.home / "settings.json") if site.home is not None else ""
     facts = (
-        tag("span", None, words("settings.changed", n=changed)),
-        tag("span", None, words("settings.written_to", path=place)) if place and not site.read_only else None,
+        tag("span", None, words("{n} value differs from its default|{n} values differ from their defaults", n=changed)),
+        tag("span", None, words("Changes are written to {path}", path=place)) if place and not site.read_only else None,
     )
-    keys = tag("button", {"class": "btn script", "type": "button", "data-keys": True}, words("nav.keys"))
-    return view_head(words("settings.title"), tag("p", {"class": "meta"}, facts), right=keys)
+    keys = tag("button", {"class": "btn script", "type": "button", "data-keys": True}, words("Keyboard shortcuts"))
+    return view_head(words("Settings"), tag("p", {"class": "meta"}, facts), right=keys)
 
 
 def _jumps(words: Words, groups: dict[str, list[Html]]) -> Html:
     links = [
-        tag("a", {"class": "btn sm", "href": f"#{name}"}, words(f"settings.{name}")) for name, rows in groups.items() if rows
+        tag("a", {"class": "btn sm", "href": f"#{name}"}, words(labels.SETTING_GROUPS[name]))
+        for name, rows in groups.items()
+        if rows
     ]
-    return tag("nav", {"class": "bar2", "aria-label": words("settings.groups")}, links)
+    return tag("nav", {"class": "bar2", "aria-label": words("Groups of settings")}, links)
 
 
 def _group(site: Site, words: Words, held: Settings, name: str, rows: list[Html]) -> Html:
-    head = tag("header", None, tag("h2", {"id": name}, words(f"settings.{name}")))
+    head = tag("header", None, tag("h2", {"id": name}, words(labels.SETTING_GROUPS[name])))
     used = _budget(site, words, held) if name == "budget" else None
     return tag("section", {"class": "panel wide"}, head, used, tag("ul", {"class": "list"}, rows))
 
@@ -162,9 +167,22 @@ def _budget(site: Site, words: Words, held: Settings) -> Html:
     amounts = {"used": money(spent.usd), "limit": money(limits.dollars)}
     dollars = amounts if words.billing == "list" else {"share": share(spent.usd, limits.dollars)}
     lines = [
-        (words("settings.used_calls", n=spent.calls, limit=tokens(limits.calls)), spent.calls, limits.calls),
-        (words("settings.used_tokens", used=tokens(spent.tokens), limit=tokens(limits.tokens)), spent.tokens, limits.tokens),
-        (words("settings.used_dollars", **dollars), spent.usd, limits.dollars),
+        (words("{n} of {limit} calls today", n=spent.calls, limit=tokens(limits.calls)), spent.calls, limits.calls),
+        (
+            words("{used} of {limit} tokens today", used=tokens(spent.tokens), limit=tokens(limits.tokens)),
+            spent.tokens,
+            limits.tokens,
+        ),
+        (
+            words(
+                "{used} of {limit} today, at list price"
+                if words.billing == "list"
+                else "{share} of the cost limit (lamina.budgetDollars) today",
+                **dollars,
+            ),
+            spent.usd,
+            limits.dollars,
+        ),
     ]
     bars = [
         tag(
@@ -175,15 +193,29 @@ def _budget(site: Site, words: Words, held: Settings) -> Html:
         )
         for text, used, most in lines
     ]
-    unknown = tag("p", {"class": "soft small"}, words("settings.unpriced", n=spent.unpriced)) if spent.unpriced else None
+    unknown = (
+        tag(
+            "p",
+            {"class": "soft small"},
+            words(
+                "Price unknown for {n} call. It is not in the dollars.|Price unknown for {n} calls. They are not in the dollars."
+                if words.billing == "list"
+                else "Price unknown for {n} call. It does not count for the cost limit.|Price unknown for {n} calls. They "
+                "do not count for the cost limit.",
+                n=spent.unpriced,
+            ),
+        )
+        if spent.unpriced
+        else None
+    )
     return tag("div", {"class": "body use"}, bars, unknown)
 
 
 def _row(words: Words, row: Setting[Any], found: Resolved, document: dict[str, Any] | None) -> Html:
     shown = row.shown(found.value)
-    text = words("settings.unset") if shown is None else _said(shown)
+    text = words("not set") if shown is None else _said(shown)
     if row.kind is SWITCH:
-        text = words("settings.on") if found.value else words("settings.off")
+        text = words("on") if found.value else words("off")
     return tag(
         "li",
         {"id": row.key, "class": "setting"},
@@ -201,22 +233,22 @@ def _row(words: Words, row: Setting[Any], found: Resolved, document: dict[str, A
 
 
 def _help(words: Words, row: Setting[Any]) -> str:
-    return row.help if words.lang == "en" else CHINESE[row.key]
+    return row.help if words.language == "en" else CHINESE[row.key]
 
 
 def _accepts(words: Words, row: Setting[Any]) -> Html | None:
     """Return the sentence about accepted values; a switch and a list of choices show theirs."""
     if row.kind is SWITCH or row.kind.options:
         return None
-    says = row.kind.says if words.lang == "en" else accepts_in_chinese(row.kind.says)
-    return tag("p", {"class": "soft small", "id": f"accepts-{row.key}"}, words("settings.accepts", what=says))
+    says = row.kind.says if words.language == "en" else accepts_in_chinese(row.kind.says)
+    return tag("p", {"class": "soft small", "id": f"accepts-{row.key}"}, words("Accepts {what}.", what=says))
 
 
 def _origin(words: Words, found: Resolved) -> Html:
-    label = words(f"settings.from_{found.source.replace(' ', '_')}")
+    label = words(labels.SETTING_SOURCES[found.source])
     if found.source == "default" and found.detail:
-        return join((words("settings.from_policy", name=found.detail.removeprefix("policy ")),))
-    if found.source == "rule" and words.lang == "zh":
+        return join((words("Default of policy {name}", name=found.detail.removeprefix("policy ")),))
+    if found.source == "rule" and words.language == "zh":
         return join((label, " ", bdi(RULES.get(found.detail, found.detail))))
     return join((label, " ", bdi(found.detail)) if found.detail else (label,))
 
@@ -230,7 +262,7 @@ def _controls(words: Words, row: Setting[Any], found: Resolved, document: dict[s
     if document is None or not can_change(row):
         return None
     if found.source not in OURS:
-        return tag("span", {"class": "soft small"}, words("settings.locked"))
+        return tag("span", {"class": "soft small"}, words("Locked: a higher level decides."))
     base = json.dumps(value_in(document, row.key))
     hidden: list[Html] = [
         tag("input", {"type": "hidden", "name": "key", "value": row.key}),
@@ -238,7 +270,7 @@ def _controls(words: Words, row: Setting[Any], found: Resolved, document: dict[s
     ]
     form: dict[str, Attribute] = {"data-change": True, "action": "/settings/set", "method": "post", "class": "btns"}
     form["id"] = f"form-{row.key}"
-    reset = tag("button", {"class": "btn sm quiet", "name": "reset", "value": "1"}, words("settings.reset"))
+    reset = tag("button", {"class": "btn sm quiet", "name": "reset", "value": "1"}, words("Use the default"))
     return tag("form", form, hidden, _field(words, row, found), reset if found.source == "user" else None)
 
 
@@ -250,7 +282,7 @@ def _field(words: Words, row: Setting[Any], found: Resolved) -> Html:
         return tag("button", given | switch | {"value": "false" if found.value else "true"})
     shown = row.shown(found.value)
     text = "" if shown is None else shown if isinstance(shown, str) else json.dumps(shown)
-    save = tag("button", {"class": "btn sm", "id": f"save-{row.key}"}, words("settings.save"))
+    save = tag("button", {"class": "btn sm", "id": f"save-{row.key}"}, words("Save"))
     if row.kind.options:
         options = [tag("option", {"value": one, "selected": one == text}, one) for one in row.kind.options]
         return join((tag("select", given | {"class": "pick val"}, options), save))
@@ -267,10 +299,12 @@ def _write(site: Site, words: Words, fields: Fields) -> Done:
     try:
         set_user_setting(home, row.key, value, expected=base)
     except ChangedSetting as changed:
-        raise Conflict(words("change.conflict"), _both(words, row, value, changed.found)) from None
+        raise Conflict(words("This was changed meanwhile. Nothing was lost."), _both(words, row, value, changed.found)) from None
     back = {"key": row.key, "base": json.dumps(value), "raw": json.dumps(base)}
     message = (
-        words("settings.done_reset", name=row.key) if value is None else words("settings.done", name=row.key, value=_said(value))
+        words("{name} has its default again.", name=row.key)
+        if value is None
+        else words("{name} is now {value}.", name=row.key, value=_said(value))
     )
     return Done(message, Undo("/settings/set", back))
 
@@ -322,12 +356,12 @@ def _both(words: Words, row: Setting[Any], mine: object, theirs: object) -> Html
         tag(
             "span",
             {"class": "small"},
-            words("settings.in_file", value=words("settings.unset") if theirs is None else _said(theirs)),
+            words("In the file: {value}", value=words("not set") if theirs is None else _said(theirs)),
         ),
         tag(
             "button",
             {"class": "btn sm"},
-            words("settings.use_mine", value=words("settings.unset") if mine is None else _said(mine)),
+            words("Write {value}", value=words("not set") if mine is None else _said(mine)),
         ),
-        tag("a", {"class": "btn sm quiet", "href": f"#{row.key}", "data-anew": "1"}, words("settings.keep")),
+        tag("a", {"class": "btn sm quiet", "href": f"#{row.key}", "data-anew": "1"}, words("Keep it")),
     )

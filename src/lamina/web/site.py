@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 
 from ..core.errors import LaminaError
 from ..core.settings import Settings
-from ..disk.home.loading import settings_in_force
 from ..disk.paths.project import slug
-from ..disk.settings_files import lamina_home
+from ..disk.regular_file import FileStamp, stamp
+from ..disk.settings_files import lamina_home, settings_in_force
 from ..history.places import Origin
 from ..history.recalls import Recalls, sum_recalls
 from ..history.sessions import SourceSession, homes_of
@@ -38,14 +38,6 @@ KEPT = 4
 COUNTS_FRESH = 1.0
 # Seconds that the recalls of memories are kept.
 RECALLS_FRESH = 10.0
-
-
-class FileStamp(NamedTuple):
-    """The size, time and inode of a file: another stamp means that the file has changed."""
-
-    size: int
-    mtime_ns: int
-    inode: int
 
 
 class Site:
@@ -136,7 +128,7 @@ class Site:
 
         Whoever asks while it is being made waits for it, so that the work is done once.
         """
-        stamp, key = stamp_of(path), (name, path)
+        now, key = stamp(os.stat(path)), (name, path)
         with self._lock:
             making = self._making.setdefault(key, threading.Lock())
         with self.views.waiting(Work.DATA):
@@ -144,9 +136,9 @@ class Site:
         try:
             with self._lock:
                 held = self._kept.get(key)
-            made = cast(T, held[1]) if held is not None and held[0] == stamp else make()
+            made = cast(T, held[1]) if held is not None and held[0] == now else make()
             with self._lock:
-                self._kept[key] = (stamp, made)
+                self._kept[key] = (now, made)
                 self._kept.move_to_end(key)
                 self._making.pop(key, None)
                 while len(self._kept) > KEPT:
@@ -205,12 +197,6 @@ class Site:
         self.dreams.close()
         self.index.close()
         self.replays.close()
-
-
-def stamp_of(path: str) -> FileStamp:
-    """Return the version of a file. Raises OSError if it does not exist."""
-    found = os.stat(path)
-    return FileStamp(found.st_size, found.st_mtime_ns, found.st_ino)
 
 
 def stamp_of_state(state: Any) -> str:

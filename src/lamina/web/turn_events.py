@@ -72,9 +72,9 @@ def events_of(shown: ShownTurn, record: Record) -> list[Html | None]:
             text = "\n\n".join(block.text for block in record.blocks if isinstance(block, Text))
             return [_folded(shown, record, 0, "k-memory" if kind in MEMORY_KINDS else "k-other", kind, text)]
         case Boundary():
-            return [tag("li", {"class": "cutline"}, words("decision.compact"))]
+            return [tag("li", {"class": "cutline"}, words("Compacted"))]
         case Clear():
-            return [tag("li", {"class": "cutline"}, words("conversation.cleared", n=len(record.markers)))]
+            return [tag("li", {"class": "cutline"}, words("{n} result cleared|{n} results cleared", n=len(record.markers)))]
         case _:
             return []
 
@@ -89,13 +89,13 @@ def _block(shown: ShownTurn, record: Message, at: int, block: Block) -> Html | N
         case Text(text=text) if record.uuid == shown.asked:
             return tag("li", {"class": "mine k-user"}, _text(shown, record, at, text))
         case Text(text=text) if record.summary:
-            return _folded(shown, record, at, "k-summary", words("conversation.summary"), text)
+            return _folded(shown, record, at, "k-summary", words("Summary"), text)
         case Text(text=text):
-            return _folded(shown, record, at, "k-user", words("conversation.inserted"), text)
+            return _folded(shown, record, at, "k-user", words("Inserted by a program"), text)
         case Thinking(thinking=text):
-            return _folded(shown, record, at, "k-thinking", words("kind.thinking"), text)
+            return _folded(shown, record, at, "k-thinking", words("Thinking"), text)
         case RedactedThinking():
-            return tag("li", {"class": "call soft"}, words("conversation.redacted"))
+            return tag("li", {"class": "call soft"}, words("Thinking that the provider encrypted"))
         case ToolUse():
             return _call(shown, record, at, block)
         case ToolResult(tool_use_id=id) if id in shown.calls:
@@ -105,7 +105,7 @@ def _block(shown: ShownTurn, record: Message, at: int, block: Block) -> Html | N
         case Image():
             return tag("li", {"class": "soft small"}, _pictures(shown, record, at, block), _raw_link(shown, record))
         case Document():
-            return tag("li", {"class": "soft small"}, words("conversation.document"), " ", _raw_link(shown, record))
+            return tag("li", {"class": "soft small"}, words("A document."), " ", _raw_link(shown, record))
         case Unknown(kind=kind):
             return tag("li", {"class": "soft small"}, bdi(kind), " ", _raw_link(shown, record))
 
@@ -113,14 +113,14 @@ def _block(shown: ShownTurn, record: Message, at: int, block: Block) -> Html | N
 def _call(shown: ShownTurn, record: Message, at: int, block: ToolUse) -> Html:
     words, found = shown.words, shown.results.get(block.id)
     failed = found is not None and found[2].is_error
-    amount = words("conversation.no_result") if found is None else size(_size(found[2]))
+    amount = words("no result in this turn") if found is None else size(_size(found[2]))
     summary = tag(
         "summary",
         {"class": "call"},
         tag("span", {"class": f"sw k-{group_of(block.name)}"}),
         tag("span", None, bdi(block.name)),
         tag("span", {"class": "mono"}, _telling(block.input, shown.opened.session.project)),
-        tag("span", {"class": "small bad" if failed else "small soft"}, words("conversation.failed_one") if failed else amount),
+        tag("span", {"class": "small bad" if failed else "small soft"}, words("failed") if failed else amount),
     )
     text = _text(shown, *found[:2], found[2].text) if found is not None and (found[2].text or not _size(found[2])) else None
     result = (text, _pictures(shown, *found)) if found is not None else None
@@ -130,7 +130,7 @@ def _call(shown: ShownTurn, record: Message, at: int, block: ToolUse) -> Html:
 
 def _result_alone(shown: ShownTurn, record: Message, at: int, block: ToolResult) -> Html:
     """Return a result whose call is in another turn, or in none: a user may write while a tool runs."""
-    label = shown.words("conversation.failed_one" if block.is_error else "conversation.result_alone")
+    label = shown.words("failed" if block.is_error else "result of a call in another turn")
     made = _folded(shown, record, at, "k-other", label, block.text)
     return join((made, tag("li", None, pictures))) if (pictures := _pictures(shown, record, at, block)) else made
 
@@ -150,8 +150,8 @@ def _pictures(shown: ShownTurn, record: Message, at: int, block: Block) -> list[
     for number, one in enumerate(pictures_of(block)):
         about = f"({one.type or cut(one.claimed, TYPE_CHARS)}, {size(one.size)})"
         url = f"{shown.base}/pictures/{quote(record.uuid, safe='')}/{at}/{number}"
-        link = tag("a", {"class": "btn sm", "href": url, "data-load": url}, f"{words('conversation.picture')} {about}")
-        made.append(tag("p", None, link if one.type else (words("conversation.no_picture"), " ", bdi(about))))
+        link = tag("a", {"class": "btn sm", "href": url, "data-load": url}, f"{words('Show the picture')} {about}")
+        made.append(tag("p", None, link if one.type else (words("A picture that the page does not show"), " ", bdi(about))))
     return made
 
 
@@ -162,7 +162,7 @@ def picture(site: Site, request: Request, opened: OpenSession) -> Response:
     found = pictures_of(block)[number : number + 1] if block is not None else []
     data = found[0].bytes() if found else None
     if data is None:
-        return part_or_page(site, request, opened, tag("p", None, words_for(request)("frame.not_found")), 404)
+        return part_or_page(site, request, opened, tag("p", None, words_for(request)("This address does not exist.")), 404)
     if "bytes" in request.query_params:
         return Response(data, media_type=found[0].type)
     alt = f"{found[0].type}, {size(found[0].size)}"
@@ -200,7 +200,11 @@ def _text(shown: ShownTurn, record: Message | Attachment, at: int, text: str) ->
 
 def _rest(words: Words, url: str, start: int, end: int) -> Html:
     more = f"{url}?from={start}"
-    label = words("conversation.rest" if end - start <= CHUNK else "conversation.more", size=size(end - start), part=size(CHUNK))
+    label = words(
+        "Show the other {size}" if end - start <= CHUNK else "Show {part} more of {size}",
+        size=size(end - start),
+        part=size(CHUNK),
+    )
     return tag("div", None, tag("a", {"href": more, "class": "btn sm", "data-load": more}, label))
 
 
@@ -216,7 +220,7 @@ def text(site: Site, request: Request, opened: OpenSession) -> Response:
     start = number_of(request, "from") or 0
     block = _find_block(opened, wanted, at)
     if block is None:
-        return part_or_page(site, request, opened, tag("p", None, words("frame.not_found")), 404)
+        return part_or_page(site, request, opened, tag("p", None, words("This address does not exist.")), 404)
     whole = _block_text(block)
     part = tag("pre", {"dir": "auto"}, whole[start : start + CHUNK])
     more = _rest(words, request.url.path, start + CHUNK, len(whole)) if start + CHUNK < len(whole) else None
@@ -244,7 +248,7 @@ def _block_text(block: Block) -> str:
 
 def _raw_link(shown: ShownTurn, record: Message) -> Html:
     url = f"{shown.base}/records/{quote(record.uuid, safe='')}"
-    return tag("p", None, tag("a", {"class": "small", "href": url, "data-load": url}, shown.words("conversation.raw")))
+    return tag("p", None, tag("a", {"class": "small", "href": url, "data-load": url}, shown.words("Show the record as JSON")))
 
 
 def record(site: Site, request: Request, opened: OpenSession) -> Response:
@@ -252,7 +256,7 @@ def record(site: Site, request: Request, opened: OpenSession) -> Response:
     found = raw_record(opened.session.path, request.path_params["record"])
     words = words_for(request)
     if found is None:
-        return part_or_page(site, request, opened, tag("p", None, words("frame.not_found")), 404)
+        return part_or_page(site, request, opened, tag("p", None, words("This address does not exist.")), 404)
     if wants_json(request):
         return json_response(found)
     text = msgspec.json.format(msgspec.json.encode(found), indent=2).decode()

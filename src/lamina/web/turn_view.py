@@ -58,18 +58,20 @@ def others(site: Site, request: Request, opened: OpenSession) -> Response:
     shown = [tag("pre", {"dir": "auto"}, text[:MOST_CHARS]) for text in texts]
     end = start + MOST_OTHERS
     url = f"{address(opened.session)}/turns/{number}/others?from={end}"
-    more = (
-        later_part(f"o{number}-{end}", url, words("conversation.more_others", n=len(found) - end)) if end < len(found) else None
-    )
+    more = later_part(f"o{number}-{end}", url, words("{n} more", n=len(found) - end)) if end < len(found) else None
     return part_or_page(site, request, opened, join((*shown, more)))
 
 
 def _missing(site: Site, request: Request, opened: OpenSession, number: int) -> Response:
     words = words_for(request)
-    sentence = words("conversation.missing", number=f"{number:,}", n=len(opened.series.turns))
+    sentence = words(
+        "Turn {number} does not exist. The session has {n} turn.|Turn {number} does not exist. The session has {n} turns.",
+        number=f"{number:,}",
+        n=len(opened.series.turns),
+    )
     if request.headers.get("x-lamina-part"):
         return fragment(tag("p", None, sentence), 404)
-    return problem(site, request, words("frame.not_found_title"), sentence, status=404, back=address(opened.session))
+    return problem(site, request, words("Not found"), sentence, status=404, back=address(opened.session))
 
 
 def read_turn(words: Words, opened: OpenSession, number: int) -> ShownTurn | None:
@@ -139,7 +141,9 @@ def _later(shown: ShownTurn, part: int, here: int, *, unfolded: bool) -> Html:
     """Return a part of a long turn. One that is shown at once is unfolded, so that the script keeps it while the turn grows."""
     start, end = part * PART, min((part + 1) * PART, len(shown.records))
     first, last = shown.requests[start] + 1, shown.requests[end]
-    label = shown.words("conversation.part" if first <= last else "conversation.part_only", n=end - start, first=first, last=last)
+    label = shown.words(
+        "Requests {first} to {last}, {n} records" if first <= last else "{n} records", n=end - start, first=first, last=last
+    )
     content = tag("ol", {"class": "ev"}, _part(shown, part, here)) if unfolded else None
     url = f"{shown.base}/turns/{shown.number}?from={start}"
     return tag("li", None, later_part(f"d{shown.number}-{start}", url, label, content))
@@ -160,7 +164,7 @@ def _others(shown: ShownTurn) -> Html | None:
     """Return how many records are of unknown kinds, and what unfolds them."""
     found = [record for record in shown.records if isinstance(record, Foreign | Newer)]
     kinds = Counter(record.kind if isinstance(record, Foreign) else f"format {record.found}" for record in found)
-    label = f"{shown.words('conversation.others')} {', '.join(f'{cut(kind, 60)} {count}' for kind, count in kinds.most_common())}"
+    label = f"{shown.words('Other records:')} {', '.join(f'{cut(kind, 60)} {count}' for kind, count in kinds.most_common())}"
     url = f"{shown.base}/turns/{shown.number}/others"
     return tag("li", None, later_part(f"o{shown.number}", url, label)) if found else None
 
@@ -169,7 +173,7 @@ def _request_line(shown: ShownTurn, number: int) -> Html | None:
     points = shown.opened.series.requests
     if not 1 <= number <= len(points):
         return None
-    text = shown.words("conversation.request", number=number, tokens=f"{points[number - 1].tokens:,}")
+    text = shown.words("request {number}, {tokens} tokens", number=number, tokens=f"{points[number - 1].tokens:,}")
     link = tag("a", {"href": f"{shown.base}?r={number}", "data-select": number}, text)
     return tag("li", {"class": "rq", "data-r": number}, link)
 

@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import DiskError, PathRefused
-from lamina.disk.trees.rewrite import file_state, move, raw_lines, remove_empty, remove_tree, rewrite
+from lamina.disk.regular_file import stamp_of
+from lamina.disk.trees.rewrite import move, raw_lines, remove_empty, remove_tree, rewrite
 
 
 def test_a_file_is_rewritten_with_its_time_and_stays_private(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"one\ntwo")
     os.utime(path, ns=(1_000_000_000, 1_000_000_000))
-    before = file_state(path)
+    before = stamp_of(path)
     assert before is not None
     assert b"".join(line.data for line in raw_lines(path)) == b"one\ntwo"
     assert [line.offset for line in raw_lines(path)] == [0, 4]
@@ -29,7 +30,7 @@ def test_a_file_is_rewritten_with_its_time_and_stays_private(tmp_path: Path) -> 
 def test_a_file_that_somebody_changed_meanwhile_is_left_to_them(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"one")
-    before = file_state(path)
+    before = stamp_of(path)
     assert before is not None
     path.write_bytes(b"theirs")
     with pytest.raises(DiskError, match="another program"):
@@ -42,14 +43,14 @@ def test_a_read_only_file_and_a_second_name_are_left_alone(tmp_path: Path) -> No
     path = tmp_path / "a"
     path.write_bytes(b"one")
     path.chmod(0o400)
-    before = file_state(path)
+    before = stamp_of(path)
     assert before is not None
     with pytest.raises(PathRefused):
         rewrite(path, [b"x"], before=before)
     path.chmod(0o600)
     os.link(path, tmp_path / "b")
     with pytest.raises(PathRefused):
-        rewrite(path, [b"x"], before=before._replace(mode=0o600))
+        rewrite(path, [b"x"], before=before)
     assert path.read_bytes() == b"one"
 
 

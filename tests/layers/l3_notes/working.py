@@ -17,11 +17,11 @@ from lamina.layers.l3_notes.plan import Cursor
 from lamina.layers.l3_notes.sections import Notes
 from lamina.layers.l3_notes.template import How, NotesLimits, own_template
 from lamina.layers.l3_notes.update import Draft, NotesOrder, UpdateOutcome, begin, finish, rewrite
-from lamina.tools.edit import SCHEMA
+from lamina.tools.edit import EDIT_SCHEMA
 from lamina.tools.tool import Context
 
 CURSOR = Cursor(12_000, "last")
-EDIT: Wire = {"name": "Edit", "description": "Edits.", "input_schema": SCHEMA}
+EDIT: Wire = {"name": "Edit", "description": "Edits.", "input_schema": EDIT_SCHEMA}
 
 
 def letters(text: str) -> int:

@@ -144,7 +144,7 @@ def test_nothing_is_applied_again_if_one_file_was_changed_since_the_undo(tmp_pat
         before = snapshot(where)
         (where / file).write_bytes(before.get(file, b"") + b"By hand.\n")
         mine = snapshot(where)
-        with pytest.raises(InputError, match=f"{file}: was changed since, so nothing was applied again"):
+        with pytest.raises(InputError, match=f"{file}: was changed since; nothing was applied again"):
             redo(gated, record.id)
         assert (snapshot(where), status(gated, record)) == (mine, "undone")
         if file in before:

@@ -13,8 +13,7 @@ import pytest
 from tests.clocks import UpWhenReady
 
 from lamina.core.settings import Settings
-from lamina.tools.hooks.answers import INLINE, SHOWN, HookOutcome
-from lamina.tools.hooks.events import plan_hooks
+from lamina.tools.hooks.protocol import INLINE, SHOWN, HookOutcome, plan_hooks
 from lamina.tools.hooks.run import MAX_OUTPUT, run_hooks
 
 PYTHON = f'"{sys.executable}"'
@@ -85,7 +84,7 @@ def test_a_failing_hook_is_reported_and_passed_over(tmp_path: Path) -> None:
 
 
 def test_a_hook_that_hangs_is_ended_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lamina.tools.hooks.run.time", UpWhenReady(tmp_path / "ready"))
+    monkeypatch.setattr("lamina.disk.child.time", UpWhenReady(tmp_path / "ready"))
     hangs = "sleep 1000 & echo $! > child.pid; touch ready; wait"
     found = run("Stop", hooks("Stop", hangs, timeout=1.0), tmp_path)
     assert "exceeded its timeout of 1 second and" in found.faults[0]

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
 
 from ...core.errors import LaminaError, UsageError
 from ...history.window_report import find_spills, report_on
-from ...language.wording import counted
+from ...language.wording import counted, shorten
 from ...session.base import working
-from ...session.turn_undo import UndoneTurn
+from ...session.edits import UndoneTurn
 from ...tools.permissions.request import Mode, read_mode
 from ..amounts import tokens_apart
-from ..console import shorten
 from ..context_report import format_context
 from . import compact_command as compacting
 from . import memory_commands as memories
@@ -150,7 +149,7 @@ def _undo(chat: Chat, rest: str) -> None:
     if decision:
         undone = session.undo(decision)
         text = "Undid {kind} {id}. The model now sees about {tokens} tokens."
-        chat.screen.say(text, kind=undone.kind, id=undone.id[:8], tokens=f"{session.tokens:,}")
+        chat.screen.say(text, kind=undone.kind, id=undone.id[:8], tokens=f"{session.window_state.tokens:,}")
         return
     try:
         turn = session.undo_turn()

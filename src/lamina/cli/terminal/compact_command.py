@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...conversation.compaction.commit import Compacted
 from ...conversation.state import Conversation
-from ...core.errors import Aborted
+from ...core.errors import Aborted, NotCompacted
 from ...core.records import Boundary, Span
 from ...language.wording import counted, plural
 from ...layers.l4_compact.step import CompactionPreview
@@ -33,22 +33,22 @@ def compact(chat: Chat, rest: str) -> None:
         return
     chat.screen.wait(chat.screen.text(COMPACTING))
     try:
-        with suppress_echo(), chat.stop.turn(chat.agent.abort):
-            done = chat.agent.compact(rest)
+        try:
+            with suppress_echo(), chat.stop.turn(chat.agent.abort):
+                done = chat.agent.compact(rest)
+        finally:
+            chat.screen.calm()
     except Aborted:
-        chat.screen.calm()
         chat.screen.say("Stopped. Nothing was compacted.", "yellow")
         return
-    finally:
-        chat.screen.calm()
-    chat.screen.reports(describe_compaction(done, chat.options.cwd), "plain" if done.done else "yellow")
+    except NotCompacted as error:
+        chat.screen.report(str(error), "yellow")
+    else:
+        chat.screen.reports(describe_compaction(done, chat.options.cwd))
     chat.tell_notices()
 
 
 def describe_compaction(done: Compacted, cwd: Path) -> list[str]:
-    if not done.done:
-        why = (done.why or "there is nothing to summarise").rstrip(".")
-        return [f"Nothing was compacted: {why}."]
     how = WAYS.get(done.how, "with a summary")
     lines = [f"Compacted {how}: {done.tokens_before:,} to {done.tokens_after:,} tokens in {done.seconds:.1f} s."]
     if done.fidelity is not None and (clause := done.fidelity.clause()):
@@ -99,7 +99,9 @@ def snip(chat: Chat, rest: str) -> None:
         chat.screen.report(f"{none}Use /snip N or /snip N-M to hide turns from the model, /undo to bring them back.", "dim")
         return
     node = session.hide_messages(turns=rest)
-    chat.screen.report(f"Hidden. The model now sees about {session.tokens:,} tokens. Use /undo {node[:8]} to bring it back.")
+    chat.screen.report(
+        f"Hidden. The model now sees about {session.window_state.tokens:,} tokens. Use /undo {node[:8]} to bring it back."
+    )
 
 
 def expand(chat: Chat, rest: str) -> None:

@@ -182,7 +182,7 @@ def _checkpoint(c: Conversation, boundary: Boundary) -> None:
 
 def _listed_again(c: Conversation) -> list[bytes]:
     """Return the session's title lines, to be repeated after a compaction. If they cannot be read, the compaction goes ahead."""
-    from ...disk.transcripts.session_list import listed_lines, read_session_info
+    from ...disk.transcripts.search import listed_lines, read_session_info
 
     if c.store.path is None or (shown := read_session_info(c.store.path)) is None:
         return []

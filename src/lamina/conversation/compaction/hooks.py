@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ...tools.hooks.answers import HookOutcome
+from ...tools.hooks.protocol import HookOutcome
 from ..isolate import call_host
 from ..state import Conversation
 

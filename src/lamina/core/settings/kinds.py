@@ -13,6 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from ...language.wording import shorten
 from ..blocks import scrub
 from ..policy import LARGEST
 
@@ -66,8 +67,7 @@ def refuse(says: str, raw: object) -> ReadValue[Any]:
 
 def printable(text: str, longest: int = SHOWN) -> str:
     """Return one line that is safe for a terminal: escape control, format and surrogate characters, and truncate."""
-    safe = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text[:longest])
-    return safe + "…" if len(text) > longest else safe
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in shorten(text, longest))
 
 
 def describe(raw: object) -> str:

@@ -52,8 +52,8 @@ def record_approval(home: Path, project: Path, real: Path, *, allowed: bool) -> 
         document = _document(path, old)
         projects = document.get("includes", {})
         answers = projects.get(str(project))
-        kept = {**(answers if isinstance(answers, dict) else {}), str(real): allowed}
-        return _encoded(path, {**document, "version": VERSION, "includes": {**projects, str(project): kept}})
+        changed_answers = {**(answers if isinstance(answers, dict) else {}), str(real): allowed}
+        return _encoded(path, {**document, "version": VERSION, "includes": {**projects, str(project): changed_answers}})
 
     update(path, changed)
 

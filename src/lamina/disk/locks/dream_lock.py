@@ -90,10 +90,10 @@ class DreamLock:
     def last_ns(self) -> int | None:
         """Return the time of the last dream, for `acquire`. None means never, or a time more than an hour in the future."""
         with self._root.directory() as where:
-            if (found := where.stat(LOCK)) is None:
+            if (info := where.stat(LOCK)) is None:
                 return None
-            refuse_unless_plain(found, where.full(LOCK), shared=self._root.shared)
-        return known_time(found.st_mtime_ns, self._clock())
+            refuse_unless_plain(info, where.full(LOCK), shared=self._root.shared)
+        return known_time(info.st_mtime_ns, self._clock())
 
     def holder(self) -> DreamLockHolder | None:
         """Return the process that holds the lock, or died holding it. Takes no lock and creates no file."""

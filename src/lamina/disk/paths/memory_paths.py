@@ -17,7 +17,7 @@ import stat
 from pathlib import Path, PurePosixPath
 
 from ...core.errors import PathRefused
-from .file_names import MAX_PATH_BYTES, bad_name, bad_text, fold, shown
+from .file_names import MAX_PATH_BYTES, bad_name, bad_text, fold, printable_path
 
 # A path such as `/x/y` is too near the root of a disk, next to unrelated files.
 MIN_ROOT_DEPTH = 3
@@ -50,8 +50,8 @@ _CHILD_REMEDY = "use a plain path inside the memory directory, such as topic.md"
 def is_internal(path: Path, *, below: Path) -> bool:
     """Tell whether a file is part of Lamina's bookkeeping in a memory directory. Only components behind `below` count."""
     parts = path.relative_to(below).parts if path.is_relative_to(below) else ()
-    found = (index for index, part in enumerate(parts) if part.startswith(".") and fold(part) in INTERNAL)
-    return any((below.joinpath(*parts[:index]) / GUARD).exists() for index in found)
+    places = (index for index, part in enumerate(parts) if part.startswith(".") and fold(part) in INTERNAL)
+    return any((below.joinpath(*parts[:index]) / GUARD).exists() for index in places)
 
 
 def check_root(text: object, *, home: str | os.PathLike[str]) -> Path:
@@ -60,24 +60,24 @@ def check_root(text: object, *, home: str | os.PathLike[str]) -> Path:
     try:
         real = os.path.realpath(root_of(text, own))
     except OSError as error:  # a link was removed while it was read
-        raise PathRefused(shown(text), "is being changed by another program", "try again") from error
+        raise PathRefused(printable_path(text), "is being changed by another program", "try again") from error
     if problem := _bad_place(real, own):
-        raise PathRefused(shown(text), problem, _ROOT_REMEDY)
+        raise PathRefused(printable_path(text), problem, _ROOT_REMEDY)
     if os.path.exists(real) and os.path.exists(own) and os.path.samefile(real, own):
-        raise PathRefused(shown(text), "is the home directory itself", _ROOT_REMEDY)
+        raise PathRefused(printable_path(text), "is the home directory itself", _ROOT_REMEDY)
     return Path(real)
 
 
 def root_of(text: object, home: str, *, windows: bool = os.name == "nt") -> str:
     """Return the absolute path that is meant, with links not yet resolved. This part of `check_root` needs no disk."""
     if not isinstance(text, str) or not text.strip():
-        raise PathRefused(shown(text), "is empty", _ROOT_REMEDY)
+        raise PathRefused(printable_path(text), "is empty", _ROOT_REMEDY)
     drive, spelled = (text[:2], text[2:].replace("\\", "/")) if windows and _DRIVE.match(text) else ("", text)
     base, inside = (home.rstrip("/"), spelled[1:]) if spelled.startswith("~/") else (drive, spelled)
     parts = [part for part in inside.split("/") if part not in ("", ".")]
     path = "/".join([base, *parts])
     if problem := _bad_root(inside) or _first_problem(parts) or _bad_place(path, home):
-        raise PathRefused(shown(text), problem, _ROOT_REMEDY)
+        raise PathRefused(printable_path(text), problem, _ROOT_REMEDY)
     return path
 
 
@@ -154,10 +154,10 @@ def _below(root: str, text: str) -> str:
     if not text.startswith("/") and not _DRIVE.match(text):
         return text
     base = root.replace(os.sep, "/").rstrip("/").split("/")
-    given = (text.replace(os.sep, "/") if os.sep != "/" else text).split("/")
-    if given[: len(base)] != base:
+    components = (text.replace(os.sep, "/") if os.sep != "/" else text).split("/")
+    if components[: len(base)] != base:
         raise _refused(text, "is outside the memory directory")
-    return "/".join(given[len(base) :])
+    return "/".join(components[len(base) :])
 
 
 def _bad_child(parts: list[str]) -> str | None:
@@ -176,11 +176,11 @@ def _bad_child(parts: list[str]) -> str | None:
 
 
 def _refuse_links(root: Path, parts: list[str], text: object) -> None:
-    here = root
+    place = root
     for number, part in enumerate(parts, 1):
-        here = here / part
+        place = place / part
         try:
-            mode = os.lstat(here).st_mode
+            mode = os.lstat(place).st_mode
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
@@ -192,4 +192,4 @@ def _refuse_links(root: Path, parts: list[str], text: object) -> None:
 
 
 def _refused(text: object, problem: str) -> PathRefused:
-    return PathRefused(shown(text), problem, _CHILD_REMEDY)
+    return PathRefused(printable_path(text), problem, _CHILD_REMEDY)

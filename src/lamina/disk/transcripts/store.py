@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -33,6 +33,8 @@ from ..crash_points import point
 from ..faults import reporting
 from ..files import remove
 from ..locks.lock_file import LifeLock
+from ..regular_file import stamp, stamp_of
+from . import resume
 from .jsonl import MAX_LINE, Health, objects_in, parse_line, raw_lines, raw_lines_back, read_lines
 from .resume import find_offset, find_resume_point, records_in
 
@@ -106,15 +108,15 @@ class SourceTranscript:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.size = path.stat().st_size
-        self._file = _file_at(path)
+        self._stamp = stamp(path.stat())
+        self.size = self._stamp.size
 
     def read(self, start: int, health: Health) -> Iterator[Record]:
         for offset, line in self.lines(start, health):
-            yield from (read_record(found.value) for found in parse_line(offset, line, health))
+            yield from (read_record(row.value) for row in parse_line(offset, line, health))
 
     def lines(self, start: int, health: Health) -> Iterator[tuple[int, bytes]]:
-        if _file_at(self.path) != self._file or self.path.stat().st_size < self.size:
+        if (now := stamp_of(self.path)) is None or not now.continues(self._stamp):
             raise DiskError(str(self.path), "was replaced while in use", "resume the session again")
         for offset, line in raw_lines(self.path, start, health):
             if offset >= self.size:
@@ -169,7 +171,7 @@ class FileTranscript(TranscriptStore):
         self._waiting: list[bytes] = []
         self._synced = time.monotonic()
         self._unsynced = False
-        self._file = _file_at(path)
+        self._inode = _inode_of(path)
         self._removed = False
 
     @classmethod
@@ -251,7 +253,7 @@ class FileTranscript(TranscriptStore):
 
     def _is_gone(self) -> bool:
         """Return whether the file was removed or replaced, for example because the home of a live session was deleted."""
-        return self._file != _file_at(self._where)
+        return self._inode != _inode_of(self._where)
 
     def close(self) -> None:
         if self._appender is None and not self._waiting:
@@ -323,7 +325,7 @@ class ForkedTranscript(FileTranscript):
                 os.unlink(growing)
             lock.close()
             raise
-        self._lock, self._file, self._source, self._begun = lock, _file_at(self._where), None, []
+        self._lock, self._inode, self._source, self._begun = lock, _inode_of(self._where), None, []
 
     def read(self, start: int = 0) -> Iterator[Record]:
         if self._source is None:
@@ -353,11 +355,11 @@ class ForkedTranscript(FileTranscript):
 
 def _drop_aborted_copies(project: Path) -> None:
     """Remove copies whose process was killed. A copy that is being made is locked."""
-    for left in project.glob(f"*/{FORK_NAME}"):
+    for copy in project.glob(f"*/{FORK_NAME}"):
         with suppress(DiskError):
-            if (lock := LifeLock.acquire(left.with_name("writer.lock"))) is not None:
+            if (lock := LifeLock.acquire(copy.with_name("writer.lock"))) is not None:
                 with lock:
-                    remove(left)
+                    remove(copy)
 
 
 def _encoded(records: Sequence[Record], envelope: Envelope, parents: Mapping[str, str] = EMPTY) -> list[bytes]:
@@ -379,25 +381,13 @@ def _own(record: Record, envelope: Envelope) -> Record:
     return record
 
 
-def _file_at(path: Path) -> tuple[int, int] | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+def _inode_of(path: Path) -> int | None:
+    return file.inode if (file := stamp_of(path)) is not None else None
 
 
 def lock_path(path: Path) -> Path:
     """Return the path of the lock, in the session's own directory, so that the project directory has only transcripts."""
     return path.with_suffix("") / "writer.lock"
-
-
-class RecordSource(Protocol):
-    """A source of records that can be read from both ends: a store, or a file that another process may be writing."""
-
-    def lines_back(self) -> Iterator[tuple[int, bytes]]: ...
-
-    def read(self, start: int = 0) -> Iterator[Record]: ...
 
 
 class TranscriptReader:
@@ -435,24 +425,20 @@ def load_live(store: TranscriptStore) -> LiveTranscript:
 
 def load_whole(store: TranscriptStore) -> Log:
     """Load all records, for a change to a part that was compacted. Raises UsageError if they would not fit into memory."""
-    from . import oversized  # only an old session needs it
-
-    if store.size > oversized.MAX_WHOLE:
+    if store.size > resume.MAX_WHOLE:
         size = f"{store.size / 1e6:,.0f} MB"
         raise UsageError(f"The earlier part of this session cannot be loaded: {store.path} is too large ({size}).")
     return Log.load(store.read)
 
 
 def load_bounded(store: TranscriptStore) -> LiveTranscript | None:
-    """Load the live part of a transcript, or return None if it is too large to load (see oversized.py)."""
-    from . import oversized
-
+    """Load the live part of a transcript, or return None if it is too large to load (see resume.py)."""
     start, checkpoint = store.resume_point()
-    if store.size - start > oversized.MAX_LIVE:
+    if store.size - start > resume.MAX_LIVE:
         return None
     if (live := _load_from(store, start, checkpoint)) is not None:
         return live
-    return LiveTranscript(Log.load(store.read), 0, {}) if store.size <= oversized.MAX_LIVE else None
+    return LiveTranscript(Log.load(store.read), 0, {}) if store.size <= resume.MAX_LIVE else None
 
 
 def _load_from(store: TranscriptStore, start: int, checkpoint: Checkpoint | None) -> LiveTranscript | None:
@@ -501,6 +487,6 @@ def read_origin(path: Path) -> TranscriptOrigin:
 
 
 def refuse_newer(path: Path) -> None:
-    found = read_origin(path).newer
-    if found is not None:
-        raise NewerVersion(str(path), found, FORMAT)
+    version = read_origin(path).newer
+    if version is not None:
+        raise NewerVersion(str(path), version, FORMAT)

@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 from ...core.errors import DiskError, PathRefused
 from ..crash_points import point
-from ..dirfd import Dir, open_parent
+from ..dirfd import Dir, open_parent, refuse_protected
 from ..faults import AbsentIsFine, reporting
+from ..regular_file import FileStamp, open_regular, stamp
 from ..temp_files import staged_at
 from ..transcripts.jsonl import MAX_LINE
 
@@ -26,53 +27,31 @@ AnyPath = str | os.PathLike[str]
 MAX_DEPTH = 32
 
 
-class FileState(NamedTuple):
-    """The state of a file when it was read."""
-
-    inode: int
-    size: int
-    mtime_ns: int
-    mode: int
-
-
 class RawLine(NamedTuple):
     offset: int
     data: bytes  # with its line end; a line that is too long comes in several parts
 
 
-def file_state(path: AnyPath) -> FileState | None:
-    """Return the state of a regular file, or None if it does not exist."""
-    try:
-        found = os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return _state(found) if stat.S_ISREG(found.st_mode) else None
-
-
-def _state(found: os.stat_result) -> FileState:
-    return FileState(found.st_ino, found.st_size, found.st_mtime_ns, stat.S_IMODE(found.st_mode))
-
-
 def raw_lines(path: AnyPath) -> Iterator[RawLine]:
     """Read every line unchanged, with its offset. The lines joined together are the file."""
-    with reporting(path), open(path, "rb") as file:
-        at = 0
+    with reporting(path), open_regular(path) as file:
+        offset = 0
         while data := file.readline(MAX_LINE + 1):
-            yield RawLine(at, data)
-            at += len(data)
+            yield RawLine(offset, data)
+            offset += len(data)
 
 
-def rewrite(path: AnyPath, parts: Iterable[bytes], *, before: FileState, shared: bool = False) -> None:
-    """Write the joined `parts` to `path` if it is still in the state `before`; otherwise raises DiskError and changes nothing."""
-    if not before.mode & 0o222:
-        raise PathRefused(os.fspath(path), "is read-only", "allow writing to it first")
+def rewrite(path: AnyPath, parts: Iterable[bytes], *, before: FileStamp, shared: bool = False) -> None:
+    """Write the joined `parts` to `path` if it still has the stamp `before`; otherwise raises DiskError and changes nothing."""
+    with AbsentIsFine(), reporting(path):
+        refuse_protected(os.lstat(path), path)
     mtime_ns = before.mtime_ns if os.utime in os.supports_fd else None
     with (
         open_parent(path) as (where, name),
         staged_at(where, name, parts, durability="full", mtime_ns=mtime_ns, shared=shared, points="rewrite") as temp,
     ):
-        there = where.stat(name)
-        if there is None or _state(there) != before:
+        info = where.stat(name)
+        if info is None or stamp(info) != before:
             raise DiskError(os.fspath(path), "was changed by another program in the meantime", "try again later")
         temp.publish()
 
@@ -90,11 +69,11 @@ def remove_tree(path: AnyPath) -> bool:
 
 
 def _remove(where: Dir, name: str, depth: int) -> None:
-    found = where.stat(name)
-    if found is None:
+    info = where.stat(name)
+    if info is None:
         return
     full = where.full(name)
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(info.st_mode):
         with AbsentIsFine(), reporting(full):
             point("tree.unlink")
             os.unlink(where.at(name), dir_fd=where.fd)
@@ -122,10 +101,10 @@ def remove_empty(path: AnyPath) -> bool:
 def move(source: AnyPath, target: AnyPath) -> None:
     """Rename a file or directory. The target must not exist, but a directory may replace an empty directory."""
     with open_parent(source) as (above, old), open_parent(target, create=True) as (where, name):
-        found, taken = above.stat(old), where.stat(name)
-        if found is None or stat.S_ISLNK(found.st_mode):
+        source_info, target_info = above.stat(old), where.stat(name)
+        if source_info is None or stat.S_ISLNK(source_info.st_mode):
             raise PathRefused(os.fspath(source), "does not exist or is a link", "use the path of the directory itself")
-        if taken is not None and not (stat.S_ISDIR(taken.st_mode) and stat.S_ISDIR(found.st_mode)):
+        if target_info is not None and not (stat.S_ISDIR(target_info.st_mode) and stat.S_ISDIR(source_info.st_mode)):
             raise PathRefused(os.fspath(target), "already exists", "check its content first")
         with reporting(target):
             point("tree.rename")

@@ -22,6 +22,7 @@ from ...core.prompt_files import prompt_sections
 from ...core.record_lines import UNRECORDED_MARKER
 from ...fork.fork import directive_in
 from ...fork.handover import PLACEHOLDER
+from ...language.wording import shorten
 from .sections import ADD, Misfit, Notes, Section, read_template, render, says_left_out
 from .template import CLOSE, OPEN, own_template
 
@@ -189,8 +190,7 @@ def _step(said: str, tools: list[str]) -> str:
 
 def _line(said: str) -> str:
     """Return the text as one line. It cannot become a heading or open a code block, since it never starts a line of the notes."""
-    words = " ".join(said.split())
-    return words if len(words) <= LINE else words[:LINE].rstrip() + "…"
+    return shorten(" ".join(said.split()), LINE)
 
 
 def updated(notes: Notes, dialogue: Dialogue, letters: int) -> Notes:

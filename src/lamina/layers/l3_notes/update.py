@@ -33,7 +33,7 @@ from ...disk.trees.rootdir import RootDir
 from ...disk.user_files import read_whole
 from ...fork.fork import ForkOutcome, run_fork
 from ...fork.handover import Handover
-from ...tools.edit import SCHEMA, EditRefusal, plan_edit
+from ...tools.edit import EDIT_SCHEMA, EditRefusal, plan_edit
 from ...tools.tool import Builtin, Context, Tool, ToolOutput, failure
 from .plan import Cursor
 from .sections import Misfit, Notes, Size, Template, is_fresh, merged, read_notes, render, sizes
@@ -131,7 +131,7 @@ class Draft:
 
 def is_our_edit(tool: Tool) -> bool:
     """Return whether a host's tool is the built-in Edit, which the draft can replace."""
-    return tool.name == "Edit" and tool.schema == SCHEMA
+    return tool.name == "Edit" and tool.schema == EDIT_SCHEMA
 
 
 def with_draft(tools: tuple[Tool, ...], draft: Draft) -> tuple[Tool, ...]:

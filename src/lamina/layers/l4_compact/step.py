@@ -25,7 +25,7 @@ from ...conversation.compaction.restoration import size_of
 from ...conversation.state import Conversation
 from ...conversation.triggers import CompactionRoom, compaction_room, nearly_full
 from ...core.effects import Flow
-from ...core.errors import PromptTooLong
+from ...core.errors import NotCompacted, PromptTooLong
 from ...core.records import Boundary
 from ...core.usage import Usage
 from ...core.view import Item
@@ -200,14 +200,15 @@ def will_help(c: Conversation) -> bool:
 
 
 def compact(c: Conversation, quick: QuickCompaction, *, instructions: str = "", pivot: Pivot | None = None) -> Flow[Compacted]:
-    """Compact on request. `quick` is used unless there are instructions or a pivot message."""
+    """Compact on request, or raise NotCompacted. `quick` is used unless there are instructions or a pivot message."""
     if not c.settings.compaction:
-        return Compacted(why="compaction is turned off (setting lamina.compaction or LAMINA_DISABLE_COMPACT)")
+        raise NotCompacted("compaction is turned off (setting lamina.compaction or LAMINA_DISABLE_COMPACT)")
     hooks = CompactHooks(c, "manual", instructions)
     by_notes = None if hooks.instructions or pivot is not None else (yield from quick(c, hooks))
     done = by_notes or (yield from _full(c, hooks, needed=False, pivot=pivot))
-    if done.done:
-        _write(c, worked(BreakerLedger(), done.boundary, by_hand=True))
+    if not done.done:
+        raise NotCompacted(done.why or NOTHING)
+    _write(c, worked(BreakerLedger(), done.boundary, by_hand=True))
     return done
 
 

@@ -25,7 +25,7 @@ from ...core.prompt_files import prompt_sections
 from ...core.reply import Reply
 from ...core.view import Item
 from ...fork.handover import Handover, altered
-from ...language.wording import counted
+from ...language.wording import counted, shorten
 from .plan import SummaryPlan
 from .summary_tags import find_summary
 
@@ -150,5 +150,5 @@ def beginning(items: Sequence[Item]) -> str:
     """Quote the beginning of the first item that has text, in one line."""
     for item in items:
         if words := " ".join(words_of(item.blocks).split()):
-            return f"“{words[:BEGINNING]}”" + ("…" if len(words) > BEGINNING else "")
+            return f"“{shorten(words, BEGINNING)}”"
     return "(a message without text)"

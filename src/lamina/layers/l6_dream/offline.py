@@ -21,9 +21,9 @@ from msgspec.structs import replace
 
 from ...core.blocks import Wire
 from ...core.claude_home import new_memory_file
-from ...core.excluded_kinds import no_memory
 from ...fork.offline_run import run_so_far, tool_call
 from ...language.detection import ON, WHY
+from ...language.excluded_kinds import no_memory
 from ...language.terms import terms
 from ...language.wording import counted
 from ...memory.guard.facts import facts_of, is_said

@@ -135,10 +135,10 @@ def redo(gated: GatedStore, dream: str | None = None, undo: str = "") -> UndoneD
         if record.status == "undone":
             done = _leaving(hold, lambda: _switch(gated, record))
         else:
-            why = ChangeReason("user", f"applied changes of dream {record.id} again")
+            why = ChangeReason("user", f"applied dream {record.id} again")
             done = _undone(record, gated.undo([undo], why=why, whole=True))
     if done.left:
-        raise InputError(done.left[0].file, f"{done.left[0].why}, so nothing was applied again")
+        raise InputError(done.left[0].file, done.left[0].why, "nothing was applied again")
     if not (done.undo or done.waiting or done.said):
         raise InputError(what, "has nothing to apply again", "look at the dream to see its changes")
     return done

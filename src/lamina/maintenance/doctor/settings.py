@@ -15,7 +15,7 @@ from ...core.settings import Settings
 from ...disk.files import read
 from ...disk.home.trust import FILE_NAME as TRUST
 from ...providers import configured
-from ...tools.engines import find_ripgrep
+from ...tools.grep import find_ripgrep
 from ...tools.permissions.rules import read_rules
 from .finding import Finding
 

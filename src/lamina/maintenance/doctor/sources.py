@@ -33,21 +33,21 @@ def check_sources(settings: Settings, environ: Mapping[str, str]) -> Iterator[Fi
     for origin, home in homes.items():
         theirs = [file for file in files if file.origin == origin]
         if theirs:
-            size = f"{sum(file.size for file in theirs) / 1e6:,.1f} MB"
+            size = f"{sum(file.stamp.size for file in theirs) / 1e6:,.1f} MB"
             yield Finding("sessions", "source", f"{NAMES[origin]}: {counted(len(theirs), 'transcript')}, {size}.", str(home))
     yield from _damaged(files)
 
 
 def _damaged(files: list[SourceFile]) -> Iterator[Finding]:
     left, newest = MOST_READ, list[SourceFile]()
-    for file in sorted(files, key=lambda file: -file.mtime_ns):
-        if file.size <= left:
-            left -= file.size
+    for file in sorted(files, key=lambda file: -file.stamp.mtime_ns):
+        if file.stamp.size <= left:
+            left -= file.stamp.size
             newest.append(file)
     catalogue = Catalogue(None)
     try:
         for row in catalogue.follow("session", newest):
-            cut = row.size - row.offset
+            cut = row.stamp.size - row.offset
             lines = row.scan.skipped + (cut > 0)
             if lines:
                 problem = f"A session of {NAMES[row.origin]} has {counted(lines, 'unreadable line')}."

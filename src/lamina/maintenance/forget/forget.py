@@ -21,11 +21,13 @@ import msgspec
 
 from ...core.errors import DiskError
 from ...disk.database import is_database
+from ...disk.dirfd import refuse_protected
 from ...disk.files import remove, update
 from ...disk.locks.dream_lock import DreamLock
 from ...disk.locks.lock_file import LifeLock
+from ...disk.regular_file import open_regular, stamp_of
 from ...disk.transcripts.store import lock_path
-from ...disk.trees.rewrite import file_state, raw_lines, remove_tree, rewrite
+from ...disk.trees.rewrite import raw_lines, remove_tree, rewrite
 from ...disk.trees.rootdir import RootDir
 from ...history.memories import SourceMemory
 from ...history.places import NAMES, UNREAD
@@ -151,8 +153,8 @@ class _Removal:
             if self.do and change.new is not None:
                 rewrite(change.path, [change.new], before=change.before, shared=shared)
             elif self.do:
-                if not change.before.mode & 0o222:
-                    raise DiskError(str(change.path), "is read-only", "make it writable first")
+                if os.path.lexists(change.path):
+                    refuse_protected(os.lstat(change.path), change.path)
                 remove(change.path)
             action: Literal["removed", "rewritten"] = "removed" if change.new is None else "rewritten"
             self._note(change.path, change.kind, action, change.places - change.trash)
@@ -209,14 +211,14 @@ class _Removal:
 
     def _changes(self, path: Path, kind: str, spills: dict[str, SpillDigest]) -> Iterator[ForgetChange]:
         """Yield the change to a file that is not a transcript, and record its new digest in `spills`."""
-        data, before = _data(path), file_state(path)
+        data, before = _data(path), stamp_of(path, follow=False)
         new = redact_file(path, data, self.subject)
         if new is not None and before is not None:
             spills |= spill_digests(data, new.value)
             yield ForgetChange(path, kind, new.places, before, new.value)
 
     def _clean_log(self, path: Path, kind: str, spills: dict[str, SpillDigest]) -> None:
-        before = file_state(path)
+        before = stamp_of(path, follow=False)
         places, touched = 0, False
         for line in redact_transcript(raw_lines(path), self.subject, spills):
             places += line.places
@@ -294,7 +296,7 @@ class _Removal:
 
 
 def _data(path: Path) -> bytes:
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise DiskError(str(path), f"is larger than {MOST_BYTES >> 20} MiB", "check it by hand")

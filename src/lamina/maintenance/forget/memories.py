@@ -21,7 +21,7 @@ from ...core.errors import DiskError
 from ...core.front_matter import read_front_matter
 from ...disk.database import is_database
 from ...disk.files import read
-from ...disk.trees.rewrite import FileState, file_state
+from ...disk.regular_file import FileStamp, open_regular, stamp_of
 from ...memory.store.index import read_entries
 from ...memory.store.journal import JournalLine, digest_of
 from ...memory.store.topic import INDEX, fold_name, read_topic
@@ -40,7 +40,7 @@ class ForgetChange(NamedTuple):
     path: Path
     kind: str
     places: int
-    before: FileState
+    before: FileStamp
     new: bytes | None
     trash: int = 0
 
@@ -57,7 +57,7 @@ class _MemoryText(NamedTuple):
     name: str  # relative to the memory directory
     kind: str
     is_topic: bool
-    seen: FileState
+    seen: FileStamp
     text: str
 
     def changed(self, places: int, new: str | None) -> ForgetChange:
@@ -119,7 +119,7 @@ def _read_all(root: MemoryRoot, unread: dict[Path, DiskError | OSError]) -> list
     found = []
     for path in regular_files(root.path, skip={root.path / "team", root.path / ".history" / "git"}):
         try:
-            kind, state, data = memory_kind(root, path), file_state(path), _data(root, path)
+            kind, state, data = memory_kind(root, path), stamp_of(path, follow=False), _data(root, path)
         except (DiskError, OSError) as error:
             unread[path] = error
             continue
@@ -134,7 +134,7 @@ def _data(root: MemoryRoot, path: Path) -> bytes | None:
     if is_database(path) or path.name.startswith("vectors-"):
         return b""
     if root.shared:  # a team's files may belong to others
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             data: bytes | None = file.read(MOST_BYTES + 1)
     else:
         data = read(path, MOST_BYTES + 1)

@@ -93,9 +93,9 @@ def read_file(path: Path) -> bytes | None:
 
 def _write(path: Path, found: FileContent | None, new: bytes | None, roots: list[str]) -> None:
     if new is not None:
-        replace(path, new, expect=found.version if found is not None else None, roots=roots)
+        replace(path, new, expect=found.stamp if found is not None else None, roots=roots)
     elif found is not None:
-        remove(path, expect=found.version)
+        remove(path, expect=found.stamp)
 
 
 def remove_empty(directories: list[Path], *, dry_run: bool) -> None:

@@ -152,7 +152,7 @@ def export_from(
     if not dry_run:
         for each in _counted(writes, tell):
             if each.outcome in ("created", "replaced"):
-                replace_file(each.path, each.data, expect=None if each.before is None else each.before.version)
+                replace_file(each.path, each.data, expect=None if each.before is None else each.before.stamp)
     kept = "exists with different content"
     items = tuple(TransferItem(each.name, each.outcome, kept if each.outcome == "conflict" else "") for each in writes)
     return TransferReport(format, os.fspath(target), dry_run, items, cut)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ...core.excluded_kinds import INSTRUCTIONS, find_excluded
+from ...language.excluded_kinds import INSTRUCTIONS, find_excluded
 from ...language.terms import normal
 from ..store.contract import ChangeReason, WriteRules
 from ..store.journal import JournalLine

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ...core.errors import InputError
-from ...core.invisible import remove_invisible
+from ...language.invisible import remove_invisible
 from .secrets import extract_secrets, redact, repeats_secret, says_nothing_else
 from .topic import DESCRIPTION_CHARS, HIDDEN, KINDS, ORIGIN, Kind, Topic, clean_name, one_line, read_topic, short_digest
 

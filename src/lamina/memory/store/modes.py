@@ -369,7 +369,9 @@ class GatedStore:
         """Undo the decision on a proposal: what an approval changed is undone, and the proposal waits again."""
         decision = next((each for each in self.inbox.decided() if each.proposal.id == proposal), None)
         if decision is None:
-            raise InputError(f"proposal {proposal!r}", "is no longer kept", "look at the memory's history instead")
+            raise InputError(
+                f"proposal {proposal!r}", "was not found or is already decided", "run `lamina memory log` to list all changes"
+            )
         done = UndoneSet()
         if decision.accepted:
             done = self.undo(decision.acts(self.store.history), why=why, whole=True)
