@@ -24,7 +24,7 @@ from typing import Any
 
 from lamina.core.blocks import tool_result
 from lamina.layers.l1_results import step as results
-from lamina.session.base import working
+from lamina.session.base import add_results, working
 from lamina.session.session import Session
 
 KINDS = ("copy", "bytes", "str", "file")
@@ -82,7 +82,7 @@ def one_large(kind: str, source: Path, home: Path) -> dict[str, float]:
             shutil.copyfile(source, home / "copy")
         else:
             with working(session) as c:
-                session._add_results([results.hand_in(c, "c0", given)])
+                add_results(session, [results.hand_in(c, "c0", given)])
         seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {"seconds": seconds, "cpu": cpu, "megabytes": (peak - before) / 1024}

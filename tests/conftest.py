@@ -128,7 +128,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path]) ->
 @pytest.fixture(autouse=True)
 def closed_clients(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Close the clients that a test left open: the garbage collector may reach a socket before the client that would close it."""
-    from lamina.providers.clients import Clients
+    from lamina.providers.sdk import Clients
 
     used, sync = set[Clients](), Clients.sync
 

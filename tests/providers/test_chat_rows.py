@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tests.session.plain import Session
 
 from lamina.core.errors import InputError
-from lamina.providers.chat_rows import ChatRows
-from lamina.providers.conversion import messages_from_chat
+from lamina.providers.conversion import ChatRows, messages_from_chat
 
 Row = dict[str, Any]
 

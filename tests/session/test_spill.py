@@ -17,7 +17,7 @@ from lamina.core.records import Message
 from lamina.core.settings import Settings
 from lamina.layers.l1_results import step as results
 from lamina.layers.l1_results.reopen import as_kept, open_spill, receipt_of
-from lamina.session.base import conversation_of, working
+from lamina.session.base import add_results, conversation_of, working
 
 from .spills import LINES, asked, contents, directory, events, hand_in, logged, spills, use
 from .words import READ, answer, extends, records, refused
@@ -112,7 +112,7 @@ def test_results_that_come_together_are_spilled_before_any_of_them_is_logged() -
     with Session("offline", tools=[READ]) as session:
         names = [f"c{number}" for number in range(50)]
         asked(session, *(use(name) for name in names))
-        session._add_results([tool_result(name, f"{name} " * 10_000) for name in names])
+        add_results(session, [tool_result(name, f"{name} " * 10_000) for name in names])
         shown = contents(session.before_call())
         kept = [name for name, text in shown.items() if not text.startswith("<persisted")]
         assert len(kept) == 2
@@ -182,11 +182,12 @@ def test_of_a_result_that_no_window_could_hold_the_text_goes_to_a_file_and_image
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
     with Session("offline", session_id="s", tools=[READ]) as session:
         asked(session, use("error"), use("mixed"))
-        session._add_results(
+        add_results(
+            session,
             [
                 tool_result("error", "e" * 400_000, is_error=True),
                 tool_result("mixed", [image, {"type": "text", "text": "t" * 300_000}, {"type": "text", "text": "u" * 10}]),
-            ]
+            ],
         )
         first = session.before_call()
         shown = contents(first)
@@ -294,7 +295,7 @@ def test_ids_of_every_kind_have_their_file_in_the_directory(name: str) -> None:
 def test_a_second_result_of_one_id_changes_nothing_of_the_first() -> None:
     with Session("offline", tools=[READ]) as session:
         asked(session, use("a"))
-        session._add_results([tool_result("a", LINES), tool_result("a", "other " * 20_000)])
+        add_results(session, [tool_result("a", LINES), tool_result("a", "other " * 20_000)])
         first = session.before_call()
         assert (directory(session) / "a.txt").read_text() == LINES
         assert "line 0\n" in contents(first)["a"]
@@ -342,7 +343,7 @@ def test_what_a_command_printed_into_a_file_of_the_session_is_not_written_twice(
             capture.take(LINES.encode())
             captured = capture.close()
             handed.append(results.HandedIn(tool_result(name, captured.text, is_error=failed), str(captured.file)))
-        session._add_results(handed)
+        add_results(session, handed)
         shown = contents(session.before_call())
         file = directory(session) / "a.txt"
         assert file.read_text() == LINES

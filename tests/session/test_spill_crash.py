@@ -18,7 +18,7 @@ from lamina.core.policy import CLASSIC, OncePolicy
 from lamina.core.records import Message, Spill
 from lamina.disk.temp_files import is_temp
 from lamina.layers.l1_results.reopen import open_spill
-from lamina.session.base import conversation_of
+from lamina.session.base import add_results, conversation_of
 
 from .spills import LINES, asked, contents, directory, spills, use
 from .words import Wire, answer, records, refused, unmarked
@@ -37,7 +37,7 @@ def prepare(home: Path) -> None:
 def spill_two(home: Path, say: Say) -> None:
     """One by a batch, one by being judged together, then the request they leave in."""
     with Session("offline", home=home, resume="s", cwd=home) as session:
-        session._add_results([tool_result("a", "a" * 60_000), tool_result("b", "b" * 150_000)])
+        add_results(session, [tool_result("a", "a" * 60_000), tool_result("b", "b" * 150_000)])
         say("results")
         session.add_tool_result("c", "c" * 100)
         session.before_call()
@@ -90,7 +90,7 @@ SEEN = "seen"
 
 def show_once(home: Path, say: Say) -> None:
     with Session("offline", home=home, resume="s", cwd=home, policy=ONCE) as session:
-        session._add_results([tool_result("a", "a" * 6_000), tool_result("b", "b"), tool_result("c", "c")])
+        add_results(session, [tool_result("a", "a" * 6_000), tool_result("b", "b"), tool_result("c", "c")])
         session.before_call()
         session.after_call(answer(SEEN, "I see."))
         session.add_user("and now?")

@@ -20,7 +20,7 @@ from lamina.core.settings import Settings, resolve
 from lamina.disk.crash_points import watched
 from lamina.layers.l1_results.plan import budget_for
 from lamina.layers.l1_results.reopen import open_spill
-from lamina.session.base import conversation_of
+from lamina.session.base import add_results, conversation_of
 from lamina.testing import MessagesServer
 
 from .compacting import provider_at
@@ -161,7 +161,7 @@ def test_several_results_that_are_too_large_are_all_shown_and_none_is_compacted_
         names = ["a", "b", "c", "d"]
         asked(session, *(use(name) for name in names))
         for some in [names] if together else [[name] for name in names]:
-            session._add_results([tool_result(name, big) for name in some])
+            add_results(session, [tool_result(name, big) for name in some])
         shown = contents(session.before_call())
         assert list(shown) == names
         assert all("of its 810,000 characters are left out here" in text for text in shown.values())
@@ -192,7 +192,7 @@ def test_many_results_at_once_without_a_disk_fill_the_window_and_do_not_block_it
     with Session("offline", in_memory=True, settings=ALONE, window=50_000) as session:
         names = [f"c{number}" for number in range(20)]
         asked(session, *(use(name) for name in names))
-        session._add_results([tool_result(name, f"{name} of some words\n" * 2_000) for name in names])
+        add_results(session, [tool_result(name, f"{name} of some words\n" * 2_000) for name in names])
         shown = contents(session.before_call())
         assert sum("This result was cut" in text for text in shown.values()) > 5
         assert not session.window_state.at_blocking

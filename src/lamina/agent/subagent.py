@@ -126,7 +126,7 @@ class SubagentMemory(MemoryBinding):
 
     @property
     def mode(self) -> Mode:
-        return agent_memory_mode(self._kind.memory, self.conversation.settings)
+        return agent_memory_mode(self._kind.memory, self.c.settings)
 
     def _find(self, **base: Any) -> MemoryLocation | None:
         if self._kind.memory is None:
@@ -144,7 +144,7 @@ class SubagentMemory(MemoryBinding):
 
     def open(self) -> Memory:
         assert self._own is not None, "only called if there is a memory"
-        return open_agent_memory(self._own, settings=self.conversation.settings, cwd=self.conversation.cwd)
+        return open_agent_memory(self._own, settings=self.c.settings, cwd=self.c.cwd)
 
     def section(self, tools: Sequence[str], *, interactive: bool = False) -> str:
         """Return the memory section of the system prompt, with the whole index. If the memory cannot be opened, notify and do without."""
@@ -152,13 +152,13 @@ class SubagentMemory(MemoryBinding):
             return ""
         try:
             with self.open() as memory:
-                self.conversation.notify(*memory.notices)
+                self.c.notify(*memory.notices)
                 index = memory.store("private").index()
         except DiskError as error:
             self._disable(error)
             self.place = self._own = None
             return ""
-        extra = self.conversation.settings.extra_guidelines
+        extra = self.c.settings.extra_guidelines
         return agent_instructions(self._own, mode=self.mode, tools=tools, index=index, extra=extra)
 
     def sources(self) -> Sources:

@@ -62,24 +62,24 @@ def lamina_home(environ: Mapping[str, str]) -> Path | None:
     """
     named = environ.get("LAMINA_HOME", "").strip()
     own = user_home(environ)
-    found, problem = own / ".lamina" if own is not None else None, None
+    home, problem = own / ".lamina" if own is not None else None, None
     if named.startswith("~/") and own is not None:
-        found = own / named[2:]
+        home = own / named[2:]
     elif os.path.isabs(named):
-        found = Path(named)
+        home = Path(named)
     elif named:
         problem = f"{printable(named, LONGEST_SHOWN_PATH)!r} is not an absolute path"
-    if problem or (found is not None and (problem := _bad_home(found))):
+    if problem or (home is not None and (problem := _bad_home(home))):
         raise SettingError("LAMINA_HOME", "environment", problem, "set LAMINA_HOME to a directory that you own")
-    return found
+    return home
 
 
 def checked_home(home: str | os.PathLike[str]) -> Path:
     """Return the `home` argument of a public function. Raises InputError for a directory that cannot be the home."""
-    found = Path(home)
-    if problem := _bad_home(found):
+    directory = Path(home)
+    if problem := _bad_home(directory):
         raise InputError("home", problem, "pass a directory that you own")
-    return found
+    return directory
 
 
 def _bad_home(home: Path) -> str | None:

@@ -128,7 +128,7 @@ def staged_at(
 
 def _create(where: Dir, target: str, durability: Durability) -> Temp:
     for _ in range(_TEMP_TRIES):
-        name = f"{_TEMP_PREFIX}{os.urandom(8).hex()}{_TEMP_SUFFIX}"
+        name = temp_name()
         point("temp.create")
         try:
             fd = os.open(where.at(name), CREATE_NEW, 0o600, dir_fd=where.fd)
@@ -170,6 +170,10 @@ def _rename(where: Dir, temp: str, name: str) -> None:
             time.sleep(_RENAME_PAUSE)
         else:
             return
+
+
+def temp_name() -> str:
+    return f"{_TEMP_PREFIX}{os.urandom(8).hex()}{_TEMP_SUFFIX}"
 
 
 def is_temp(name: str) -> bool:

@@ -34,7 +34,7 @@ from .crash_points import point
 from .dirfd import CREATE_NEW, Dir, refuse_protected, sync_fd
 from .faults import AbsentIsFine, reporting
 from .regular_file import FileStamp, open_regular, refuse_irregular, stamp
-from .temp_files import staged_at
+from .temp_files import staged_at, temp_name
 
 AnyPath = str | os.PathLike[str]
 
@@ -185,7 +185,7 @@ def _made(directory: str) -> Dir:
 
 def _new_mode(where: Dir) -> int:
     """Return the mode of a new file here. Reading the umask would set it for all threads, so a probe file is created instead."""
-    name = f".lamina-{os.urandom(8).hex()}.tmp"
+    name = temp_name()
     with reporting(where.full(name)):
         point("user.probe")
         fd = os.open(where.at(name), CREATE_NEW, 0o666, dir_fd=where.fd)

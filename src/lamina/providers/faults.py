@@ -129,7 +129,7 @@ def read_fault(error: BaseException) -> Fault:
     cause = error.__cause__ if status is None and not inner else None
     if cause is not None and str(cause):
         message = f"{message} ({cause})"  # "Connection error." alone does not help
-    garbled = any(isinstance(one, ValueError) or _UNREADABLE.search(type(one).__name__) for one in (error, cause))
+    garbled = any(isinstance(fault, ValueError) or _UNREADABLE.search(type(fault).__name__) for fault in (error, cause))
     return Fault(
         message=" ".join(str(message).split())[:MESSAGE_CHARS],
         status=status,
@@ -146,12 +146,12 @@ def too_long(fault: Fault) -> TooLong | None:
     """Return the token counts of a prompt that is too long, as far as the server reports them; None for any other fault."""
     if fault.status not in TOO_LONG_STATUSES or fault.unreachable:
         return None
-    asked, window = fault.body.get("n_prompt_tokens"), fault.body.get("n_ctx")
-    if isinstance(asked, int) and isinstance(window, int):
-        return TooLong(asked, window)
+    tokens, window = fault.body.get("n_prompt_tokens"), fault.body.get("n_ctx")
+    if isinstance(tokens, int) and isinstance(window, int):
+        return TooLong(tokens, window)
     for pattern in _NUMBERS:
-        if found := pattern.search(fault.message.replace(",", "")):
-            parts = found.groupdict()
+        if match := pattern.search(fault.message.replace(",", "")):
+            parts = match.groupdict()
             return TooLong(int(parts["actual"]) + int(parts.get("more") or 0), int(parts["limit"]))
     if fault.kind in TOO_LONG_KINDS or fault.status == 413 or _WORDS.search(fault.message):
         return TooLong(None, None)

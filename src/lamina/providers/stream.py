@@ -278,5 +278,5 @@ def _tell(state: StreamState, events: Iterable[Wire], on_event: OnEvent | None) 
 
 def _request_id(stream: object) -> str | None:
     headers = getattr(getattr(stream, "response", None), "headers", None) or {}
-    found = headers.get("request-id") or headers.get("x-request-id")
-    return found if isinstance(found, str) else None
+    ident = headers.get("request-id") or headers.get("x-request-id")
+    return ident if isinstance(ident, str) else None

@@ -38,7 +38,7 @@ from ..providers.models import Cost, cost
 from ..providers.offline import DEFAULT_TABLE
 from .context import SessionContext
 from .open import AgentOf, OpenedTranscript, SessionPlace, open_again, open_new
-from .provider import limits_for, no_wider, offline, prompt_for, provider_for
+from .provider import limits_for, offline, prompt_for, provider_for
 from .sync import MessageListSync
 
 if TYPE_CHECKING:
@@ -294,19 +294,6 @@ class SessionBase:
 
         return ask_until(abort, self._side, ask)
 
-    def _use_provider(self, provider: str | Provider, window: int | None) -> None:
-        """Continue with another provider. Running jobs were started with the old model's requests, so they are cancelled."""
-        named, provider = isinstance(provider, str), provider_for(provider, None)
-        self._opened_providers += [provider] if named else []
-        c, asked = self._c, window if window is not None else no_wider(self._window, provider.model)
-        limits = limits_for(provider, c.policy, c.settings, window=asked, options=c.prompt.options, notices=c.notices)
-        self._window = window if window is not None else self._window
-        for name in c.background.names:
-            c.background.abort(name)
-        self.provider, self._answers_side = provider, None
-        c.switch_model(provider.model, provider.capabilities, limits)
-        self._tell_left_out_tools()
-
     def _tell_left_out_tools(self) -> None:
         """Notify the user of tools that were given for another provider and cannot be sent to this one."""
         tools = self._c.prompt.tools if self.provider.capabilities.wire == "chat" else ()
@@ -369,11 +356,6 @@ class SessionBase:
         elif records and reply.complete:
             self._c.notify_once(NO_USAGE)
         return reply
-
-    def _add_results(self, results: Sequence[ToolResult | HandedIn]) -> None:
-        """Add several tool results as one message."""
-        with self._open() as c:
-            self._list_sync.note(turn.add_results(c, results))
 
     # Closing
 
@@ -454,6 +436,17 @@ def _now() -> str:
 def working(session: SessionBase) -> AbstractContextManager[Conversation]:
     """Lock a session and return its conversation, for an agent loop. Other threads wait until the block ends."""
     return session._open()
+
+
+def add_results(session: SessionBase, results: Sequence[ToolResult | HandedIn]) -> None:
+    """Add several tool results as one message."""
+    with session._open() as c:
+        session._list_sync.note(turn.add_results(c, results))
+
+
+def side_provider(session: SessionBase) -> Provider:
+    """Return the provider of a session's side calls. Call it in the conversation's own thread first: it may add a notice."""
+    return session._side
 
 
 def context_of(session: SessionBase) -> SessionContext:

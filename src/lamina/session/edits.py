@@ -138,9 +138,9 @@ def _described(record: Boundary | Clear | Span | Spill) -> Decision:
         case Clear():
             return Decision(record.uuid, "clearing", record.time, record.trigger, tuple(record.shortened), tuple(record.markers))
         case Span():
-            return Decision(record.uuid, record.kind, record.time, "", record.ids)
+            return Decision(record.uuid, record.kind, record.time, messages=record.ids)
         case Spill():
-            return Decision(record.uuid, "spill", record.time, "", (), (record.tool_use_id,))
+            return Decision(record.uuid, "spill", record.time, calls=(record.tool_use_id,))
 
 
 def turns_in_view(c: Conversation) -> list[TurnInView]:

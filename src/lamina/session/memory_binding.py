@@ -45,14 +45,14 @@ def local_time(c: Conversation) -> datetime:
 
 class MemoryBinding:
     def __init__(self, session: SessionBase) -> None:
-        self.conversation = session._c
+        self.c = session._c
         self.session_id = session.id
         self._asked: str | None = None  # the current user message
         self._reason = JUDGED
         self._notices: list[str] = []
         self.place: MemoryLocation | None = None
-        if self.mode != "off" and (home := self.conversation.home) is not None:
-            self.place = isolate(self.conversation, "memory", lambda _: self._own_place(home), None)
+        if self.mode != "off" and (home := self.c.home) is not None:
+            self.place = isolate(self.c, "memory", lambda _: self._own_place(home), None)
 
     def _own_place(self, home: Path) -> MemoryLocation | None:
         try:
@@ -64,31 +64,31 @@ class MemoryBinding:
     def _base(self, home: Path) -> dict[str, Any]:
         """Return the arguments by which every memory directory is found."""
         return {
-            "cwd": self.conversation.cwd,
+            "cwd": self.c.cwd,
             "home": home,
-            "settings": self.conversation.settings,
+            "settings": self.c.settings,
             "user_home": user_home(os.environ) or home,
         }
 
     @property
     def mode(self) -> Mode:
         """The mode in force now: a switch may be turned while the session runs."""
-        settings = self.conversation.settings
+        settings = self.c.settings
         return settings.memory_mode["private"] if settings.memory else "off"
 
     def _find(self, **base: Any) -> MemoryLocation | None:
         from ..memory.store.scopes import locate_memory
 
         place = locate_memory(**base)
-        return place._replace(team=None) if self.conversation.settings.memory_mode["team"] == "off" else place
+        return place._replace(team=None) if self.c.settings.memory_mode["team"] == "off" else place
 
     def _disable(self, error: DiskError) -> None:
-        self.conversation.notify(f"{error} This session continues without memory.")
+        self.c.notify(f"{error} This session continues without memory.")
 
     def open(self) -> Memory:
         from ..memory.memory import Memory
 
-        return Memory.open(self.conversation.cwd, home=self.conversation.home, settings=self.conversation.settings)
+        return Memory.open(self.c.cwd, home=self.c.home, settings=self.c.settings)
 
     # For the prompt and the permissions
 
@@ -98,7 +98,7 @@ class MemoryBinding:
             return ""
         from ..memory.instructions import memory_instructions
 
-        settings = self.conversation.settings
+        settings = self.c.settings
         return memory_instructions(
             place=self.place,
             mode=self.mode,
@@ -114,11 +114,11 @@ class MemoryBinding:
 
     def indexes(self) -> list[IndexText]:
         """Return the memory indexes, the last part of the instructions. An unreadable memory is reported and left out."""
-        if not (self._exists() and self.conversation.settings.index_in_prompt):
+        if not (self._exists() and self.c.settings.index_in_prompt):
             return []
         try:
             with self.open() as memory:
-                self.conversation.notify(*memory.notices)
+                self.c.notify(*memory.notices)
                 return [IndexText(str(index.path), index.text) for index in memory.indexes()]
         except DiskError as error:
             self._disable(error)
@@ -140,8 +140,8 @@ class MemoryBinding:
     @property
     def transcripts(self) -> Path | None:
         """The directory with this project's transcripts, which are searched as the last resort."""
-        path = self.conversation.store.path
-        return path.parent if path is not None and self.place is not None and self.conversation.settings.past_search else None
+        path = self.c.store.path
+        return path.parent if path is not None and self.place is not None and self.c.settings.past_search else None
 
     @property
     def readable(self) -> tuple[Path, ...]:
@@ -185,7 +185,7 @@ class MemoryBinding:
         """Return what this conversation has heard, from the user and from others."""
         from ..memory.guard.sources import by_agent, read_sources
 
-        heard = read_sources(tuple(self.conversation.log.view.items), 0)
+        heard = read_sources(tuple(self.c.log.view.items), 0)
         # A session that a model started with its Bash tool has that model's words as its prompts.
         return by_agent(heard) if RUN_BY_MODEL in os.environ else heard
 
@@ -212,7 +212,7 @@ class MemoryBinding:
             with self.open() as memory:
                 return tuple(memory.changes_for(self.session_id, messages))
         except DiskError as error:
-            self.conversation.notify(f"{error} The memories of this turn could not be looked up.")
+            self.c.notify(f"{error} The memories of this turn could not be looked up.")
             return ()
 
     def undo_changes(self, messages: Sequence[str]) -> UndoneSet:
@@ -225,7 +225,7 @@ class MemoryBinding:
 
     def _log_time(self) -> datetime | None:
         """Return the local time if daily logs are kept."""
-        return local_time(self.conversation) if self.conversation.settings.assistant else None
+        return local_time(self.c) if self.c.settings.assistant else None
 
     def access(self, *, interactive: bool) -> MemoryAccess | None:
         """Return the access for background work that writes memories, or None without memory."""
@@ -233,7 +233,7 @@ class MemoryBinding:
             return None
         from ..memory.store.scopes import project_root
 
-        return MemoryAccess(self.place, project_root(self.conversation.cwd), self.session_id, self.write, interactive)
+        return MemoryAccess(self.place, project_root(self.c.cwd), self.session_id, self.write, interactive)
 
     def take_notices(self) -> list[str]:
         """Return and clear the notices about saved and removed memories, one sentence each."""

@@ -30,6 +30,7 @@ from ..providers.models import Cost
 from . import edits
 from .base import SessionBase
 from .edits import Decision, TurnInView, UndoneTurn
+from .provider import limits_for, no_wider, provider_for
 
 if TYPE_CHECKING:  # layer 4, memory and tools are imported on first use
     from ..fork.host import Source
@@ -56,6 +57,8 @@ class SessionStatus(msgspec.Struct, frozen=True):
 
 
 class SessionMethods(SessionBase):
+    """A session without the steps that may call a model."""
+
     # Input
 
     def add_user(self, content: str | Sequence[Mapping[str, Any]]) -> str:
@@ -339,8 +342,18 @@ class SessionMethods(SessionBase):
                 up to the size the new model is known to support.
         """
         check_type("window", window, int, NoneType)
-        with self._open():
-            self._use_provider(provider, window)
+        with self._open() as c:
+            named, provider = isinstance(provider, str), provider_for(provider, None)
+            self._opened_providers += [provider] if named else []
+            asked = window if window is not None else no_wider(self._window, provider.model)
+            limits = limits_for(provider, c.policy, c.settings, window=asked, options=c.prompt.options, notices=c.notices)
+            self._window = window if window is not None else self._window
+            # Running jobs were started with the old model's requests.
+            for name in c.background.names:
+                c.background.abort(name)
+            self.provider, self._answers_side = provider, None
+            c.switch_model(provider.model, provider.capabilities, limits)
+            self._tell_left_out_tools()
 
     # What can be read
 

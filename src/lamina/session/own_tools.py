@@ -48,7 +48,7 @@ class Called(Protocol):
 
 def own_tools(memory: MemoryBinding) -> tuple[Tool, ...]:
     """Return the tools of a session. Without memory, or if it may not be written, those that need it are left out."""
-    settings = memory.conversation.settings
+    settings = memory.c.settings
     tools: list[Tool] = [expand_tool()]
     if memory.place is not None and memory.mode != "off":
         of_memory = _MemoryTools(memory)
@@ -75,7 +75,7 @@ def run_own(c: Conversation, tool: Tool, call: Called) -> ToolOutput:
 class _MemoryTools:
     def __init__(self, memory: MemoryBinding) -> None:
         self._memory = memory
-        self._c = memory.conversation
+        self._c = memory.c
         self._seen: dict[str, str] = {}  # by file: the body of memories shown in full
 
     @property

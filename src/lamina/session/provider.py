@@ -55,7 +55,10 @@ def provider_for(provider: str | Provider, client: Any) -> Provider:
         if not hasattr(provider, "capabilities"):
             raise InputError("provider", f"must be a string such as 'anthropic:MODEL', not {type(provider).__name__}")
         return provider
-    _check_model(provider)
+    maker, _, model = (part.strip() for part in provider.partition(":"))
+    # A server at OPENAI_BASE_URL names its own model.
+    if maker in EXAMPLES and not model and not (provider.strip() == "openai" and os.environ.get("OPENAI_BASE_URL")):
+        raise InputError("provider", f"{provider!r} names no model", f"use {maker}:MODEL, such as {maker}:{EXAMPLES[maker]}")
     named = read_spec(provider)
     if client is None and named.provider != "offline":
         with suppress(SettingError):  # no key found; rendering requests and reading responses needs none
@@ -71,27 +74,13 @@ def provider_for(provider: str | Provider, client: Any) -> Provider:
     return offline()
 
 
-def _check_model(spec: str) -> None:
-    """Refuse a provider without a model. A server at OPENAI_BASE_URL names its own."""
-    provider, _, model = spec.partition(":")
-    served = spec.strip() == "openai" and os.environ.get("OPENAI_BASE_URL")
-    if provider.strip() in EXAMPLES and not model.strip() and not served:
-        remedy = f"use {provider.strip()}:MODEL, such as {provider.strip()}:{EXAMPLES[provider.strip()]}"
-        raise InputError("provider", f"{spec!r} names no model", remedy)
-
-
-def _environment(settings: Settings) -> dict[str, str]:
-    """Return the process environment plus the keys and URLs from the settings, for providers only."""
+def open_chosen_provider(spec: str | None, settings: Settings) -> Provider:
+    """Open the provider named by `spec`, by the settings or by the available API keys, else the offline stand-in."""
     environ = dict(os.environ)
     keys = {"ANTHROPIC_API_KEY": settings.anthropic_api_key, "OPENAI_API_KEY": settings.openai_api_key}
     places = {"ANTHROPIC_BASE_URL": settings.anthropic_base_url, "OPENAI_BASE_URL": settings.openai_base_url}
     environ |= {name: key.reveal() for name, key in keys.items() if key is not None}
-    return environ | {name: place for name, place in places.items() if place is not None}
-
-
-def open_chosen_provider(spec: str | None, settings: Settings) -> Provider:
-    """Open the provider named by `spec`, by the settings or by the available API keys, else the offline stand-in."""
-    environ = _environment(settings)
+    environ |= {name: place for name, place in places.items() if place is not None}
     named = spec or settings.model or settings.provider or configured(environ)
     return open_provider(named, base_url=settings.base_url, environ=environ)
 
@@ -108,7 +97,7 @@ def limits_for(
         setting=settings.context_window,
         beta_1m="context-1m" in f"{options.get('betas')} {options.get('extra_headers')}",
         known=facts,
-        stated=None if facts or asked is not None else _stated_by(provider),
+        stated=None if facts or asked is not None else getattr(provider, "stated_window", lambda: None)(),
         default=policy.window.default_window,
     )
     limits = thresholds(
@@ -147,11 +136,6 @@ def prompt_for(
         options,
         given.first_ttl if provider.capabilities.wire == "messages" else None,
     )
-
-
-def _stated_by(provider: Provider) -> int | None:
-    ask: Callable[[], int | None] | None = getattr(provider, "stated_window", None)
-    return ask() if ask is not None else None
 
 
 def no_wider(window: int | None, model: str) -> int | None:

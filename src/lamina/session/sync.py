@@ -36,7 +36,7 @@ from ..layers.l1_results import step as results
 from ..layers.l1_results.step import HandedIn
 
 if TYPE_CHECKING:
-    from ..providers.chat_rows import ChatRows
+    from ..providers.conversion import ChatRows
 
 ROLES = ("system", "developer")
 KIND = "system_message"
@@ -104,7 +104,7 @@ class MessageListSync:
         if not chat:
             return list(messages)
         if self._chat_rows is None:
-            from ..providers.chat_rows import ChatRows
+            from ..providers.conversion import ChatRows
 
             self._chat_rows = ChatRows()
         return self._chat_rows.canonical(list(messages))

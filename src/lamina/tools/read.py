@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 from threading import Event
-from typing import NamedTuple, assert_never
+from typing import assert_never
 
 from ..core.blocks import DIGEST_BYTES, Wire
 from ..core.prompt_files import prompt_text
@@ -67,7 +67,14 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
             case TextKind() as text:
                 return _text(path, fd, text, arguments, context)
             case ImageKind(media_type):
-                return _image(path, fd, media_type, context)
+                data = read_head(fd, IMAGE_BYTES + 1)
+                facts: Wire = {"path": str(path), "bytes": os.fstat(fd).st_size, "media_type": media_type}
+                if len(data) > IMAGE_BYTES:
+                    problem = f"{path} is an image of more than {IMAGE_BYTES:,} bytes. Make a smaller copy and read that."
+                    return failure(problem, **facts)
+                context.reads.note(path, ReadRange(digest(data), media_type=media_type))
+                source = {"type": "base64", "media_type": media_type, "data": b64encode(data).decode("ascii")}
+                return ToolOutput([{"type": "image", "source": source}], facts=facts)
             case BinaryKind(kind):
                 problem = f"{path} is {kind} and can't be shown as text. Use a command that understands it."
                 return failure(problem, path=str(path), bytes=os.fstat(fd).st_size)
@@ -81,8 +88,7 @@ def _text(path: Path, fd: int, text: TextKind, arguments: Wire, context: Context
     small = size <= MAX_DIGESTED
     first = max(1, arguments.get("offset", 1))
     hashed = blake2b(digest_size=DIGEST_BYTES)
-    parts = chunks(fd, context.abort, most=MAX_DIGESTED if small else None)
-    lines = as_utf8(_hash_all(parts, hashed.update, bom=len(text.bom)), text.codec)
+    lines = as_utf8(chunks(fd, context.abort, hashed.update, most=MAX_DIGESTED if small else None, bom=len(text.bom)), text.codec)
     # A result that was too large to show may be one line of any length.
     folded = FoldedLines(lines) if context.scratch is not None and path.parent == context.scratch else None
     page = read_page(
@@ -97,14 +103,14 @@ def _text(path: Path, fd: int, text: TextKind, arguments: Wire, context: Context
     if not page.lines and first > 1:
         problem = f"{path} has {counted(page.total, 'line')}, so line {first:,} does not exist. Use a smaller offset."
         return failure(problem, path=str(path))
-    seen = ReadRange(hashed.digest() if small else b"", arguments.get("offset", 0), arguments.get("limit"))
-    context.reads.note(path, seen)
+    range_read = ReadRange(hashed.digest() if small else b"", arguments.get("offset", 0), arguments.get("limit"))
+    context.reads.note(path, range_read)
     facts: Wire = {"path": str(path), "bytes": size, "lines": len(page.lines), "first": first, "more": page.more}
     if page.ended:
         facts["total"] = page.total
-    shown = [f"{number}\t{line}" for number, line in enumerate(page.lines, page.first)]
+    rows = [f"{number}\t{line}" for number, line in enumerate(page.lines, page.first)]
     notes = _notes(page, size, folded=folded is not None and folded.folds > 0)
-    return ToolOutput("\n".join([*shown, *(f"[{note}]" for note in notes)]), facts=facts)
+    return ToolOutput("\n".join([*rows, *(f"[{note}]" for note in notes)]), facts=facts)
 
 
 def _notes(page: TextPage, size: int, *, folded: bool) -> Iterator[str]:
@@ -123,24 +129,6 @@ def _notes(page: TextPage, size: int, *, folded: bool) -> Iterator[str]:
         yield "Invalid UTF-8 bytes are shown as \ufffd; Edit leaves them as they are."
 
 
-def _image(path: Path, fd: int, media_type: str, context: Context) -> ToolOutput:
-    data = read_head(fd, IMAGE_BYTES + 1)
-    facts: Wire = {"path": str(path), "bytes": os.fstat(fd).st_size, "media_type": media_type}
-    if len(data) > IMAGE_BYTES:
-        return failure(f"{path} is an image of more than {IMAGE_BYTES:,} bytes. Make a smaller copy and read that.", **facts)
-    context.reads.note(path, ReadRange(digest(data), media_type=media_type))
-    source = {"type": "base64", "media_type": media_type, "data": b64encode(data).decode("ascii")}
-    return ToolOutput([{"type": "image", "source": source}], facts=facts)
-
-
-def _hash_all(parts: Iterable[bytes], update: Callable[[bytes], None], *, bom: int) -> Iterator[bytes]:
-    """Pass the chunks on and hash all of them; the byte order mark is hashed but not passed on."""
-    for part in parts:
-        update(part)
-        yield part[bom:]
-        bom = 0
-
-
 # A source line is under 200 characters; longer lines are data, whose beginning shows the kind.
 LINE_CHARACTERS = 2_000
 # A UTF-8 character has at most four bytes.
@@ -151,22 +139,17 @@ _CHUNK = 1 << 20
 _PIECE = LINE_CHARACTERS
 
 
-class TextPage(NamedTuple):
-    lines: tuple[str, ...]  # as shown, without numbers and line ends
-    first: int  # the number of the first line, from 1
-    cut: int  # number of lines cut for length
-    replaced: bool  # whether invalid UTF-8 bytes were replaced
-    total: int  # number of lines read
-    more: bool  # whether further lines follow
-    ended: bool  # whether the end of the file was reached, so that `total` counts all lines
-
-
-def chunks(fd: int, abort: Event, *, most: int | None = None) -> Iterator[bytes]:
-    """Yield the rest of the file in chunks. It ends early after `most` bytes, and when the call is aborted."""
-    rest = most
-    while not abort.is_set() and (part := os.read(fd, _CHUNK if rest is None else min(rest, _CHUNK))):
-        yield part
-        rest = None if rest is None else rest - len(part)
+def chunks(
+    fd: int, abort: Event, take: Callable[[bytes], None] = lambda chunk: None, *, most: int | None = None, bom: int = 0
+) -> Iterator[bytes]:
+    """Yield the rest of the file in chunks, without the byte order mark; `take` gets all of it. It ends early after `most` bytes, and when
+    the call is aborted."""
+    room = most
+    while not abort.is_set() and (chunk := os.read(fd, _CHUNK if room is None else min(room, _CHUNK))):
+        room = None if room is None else room - len(chunk)
+        take(chunk)
+        yield chunk[bom:]
+        bom = 0
 
 
 def as_utf8(parts: Iterable[bytes], codec: str) -> Iterator[bytes]:
@@ -189,15 +172,15 @@ class FoldedLines:
         self.folds = 0
 
     def __iter__(self) -> Iterator[bytes]:
-        held = b""
+        carry = b""
         for part in self._parts:
-            *lines, last = (held + part).split(b"\n")
+            *lines, last = (carry + part).split(b"\n")
             if lines:
                 yield b"".join(b"%b\n" % piece for line in lines for piece in self._pieces(line))
-            *before, held = self._pieces(last)
+            *before, carry = self._pieces(last)
             if before:
                 yield b"".join(b"%b\n" % piece for piece in before)
-        yield held
+        yield carry
 
     def _pieces(self, line: bytes) -> Iterator[bytes]:
         start = 0
@@ -213,95 +196,90 @@ class FoldedLines:
         yield line[start:]
 
 
+class TextPage:
+    """A page, filled with the chunks of a file: the lines from number `first` on, up to a number of lines and bytes."""
+
+    def __init__(self, first: int, most_lines: int, most_bytes: int) -> None:
+        self.first = first
+        self.most_lines = most_lines
+        self.most_bytes = most_bytes
+        self.lines = list[str]()  # as shown, without numbers and line ends
+        self.total = 0  # number of lines read
+        self.cut = 0  # number of lines cut for length
+        self.replaced = False  # whether invalid UTF-8 bytes were replaced
+        self.more = False  # whether further lines follow
+        self.ended = False  # whether the end of the file was reached, so that `total` counts all lines
+        self._number = 1  # number of the current line
+        self._start = b""  # beginning of the current line
+        self._length = 0  # bytes of the current line so far
+
+    def take(self, part: bytes) -> None:
+        # Lines before and after the page are only counted, at about a gigabyte a second.
+        if self.more or (self._number < self.first and self._number + part.count(b"\n") < self.first):
+            ends = part.count(b"\n")
+            self._number += ends
+            self._length = (self._length if not ends else 0) + len(part) - (part.rfind(b"\n") + 1)
+            return
+        start, full = 0, False
+        while not full and (end := part.find(b"\n", start)) >= 0:
+            self._extend(part[start : min(end, start + _LINE_BYTES)], end - start)
+            full = self._number >= self.first and self._show()
+            self._number += 1
+            self._start, self._length = b"", 0
+            start = end + 1
+        if full:
+            self._number += part.count(b"\n", start)
+            self._length = len(part) - max(start, part.rfind(b"\n") + 1)
+        else:
+            self._extend(part[start : start + _LINE_BYTES], len(part) - start)
+            # The page is full and more data follows: there is no need to read a huge line to its end to know that.
+            self.more = len(self.lines) >= self.most_lines and self._length > 0
+
+    def _extend(self, beginning: bytes, length: int) -> None:
+        self._length += length
+        if self._number >= self.first and len(self._start) < _LINE_BYTES:
+            self._start += beginning[: _LINE_BYTES - len(self._start)]
+
+    def _show(self) -> bool:
+        """Add the current line, and return whether the page was full."""
+        whole = self._length == len(self._start)
+        line = self._start.removesuffix(b"\r") if whole else self._start
+        try:
+            text = line.decode()
+        except UnicodeDecodeError:
+            text = line.decode("utf-8", "replace")
+            # A character cut at the end of the beginning is not the file's fault.
+            self.replaced = self.replaced or "\ufffd" in (text if whole else text[:-1])
+        cut = len(text) > LINE_CHARACTERS
+        if cut:
+            hidden = self._length - len(text[:LINE_CHARACTERS].encode())
+            text = f"{text[:LINE_CHARACTERS]}… [{counted(hidden, 'more byte')} in this line]"
+        size = len(text.encode()) + len(str(self._number)) + 2
+        # A page has at least one line, so that the next page begins further on.
+        if self.lines and (len(self.lines) >= self.most_lines or size > self.most_bytes):
+            self.more = True
+            return True
+        self.most_bytes -= size
+        self.lines.append(text)
+        self.cut += cut
+        return False
+
+    def close(self, ended: bool) -> None:
+        self.ended, self.total = ended, self._number - 1
+        # A last line without a line end counts; nothing follows the last line end.
+        if self._length:
+            self.total += 1
+            if not self.more and self._number >= self.first:
+                self._show()
+
+
 def read_page(parts: Iterable[bytes], *, first: int, most_lines: int, most_bytes: int, to_the_end: bool) -> TextPage:
     """Read the lines from number `first` on. With `to_the_end`, read on after the page to count the remaining lines."""
-    page = _PageBuilder(first, most_lines, most_bytes)
-    ended = True
+    page, ended = TextPage(first, most_lines, most_bytes), True
     for part in parts:
         page.take(part)
         if page.more and not to_the_end:
             ended = False
             break
-    return page.close(ended)
-
-
-class _PageBuilder:
-    def __init__(self, first: int, most_lines: int, most_bytes: int) -> None:
-        self.first = first
-        self.most_lines = most_lines
-        self.most_bytes = most_bytes
-        self.lines = list[str]()
-        self.number = 1  # number of the current line
-        self.kept = b""  # beginning of the current line
-        self.length = 0  # bytes of the current line so far
-        self.cut = 0
-        self.replaced = False
-        self.more = False
-
-    def take(self, part: bytes) -> None:
-        # Lines before and after the page are only counted, at about a gigabyte a second.
-        if self.more or (self.number < self.first and self.number + part.count(b"\n") < self.first):
-            ends = part.count(b"\n")
-            self.number += ends
-            self.length = (self.length if not ends else 0) + len(part) - (part.rfind(b"\n") + 1)
-            return
-        start, full = 0, False
-        while not full and (end := part.find(b"\n", start)) >= 0:
-            self._extend(part[start : min(end, start + _LINE_BYTES)], end - start)
-            full = self._end_line()
-            start = end + 1
-        if full:
-            self.number += part.count(b"\n", start)
-            self.length = len(part) - max(start, part.rfind(b"\n") + 1)
-        else:
-            self._extend(part[start : start + _LINE_BYTES], len(part) - start)
-            # The page is full and more data follows: there is no need to read a huge line to its end to know that.
-            self.more = len(self.lines) >= self.most_lines and self.length > 0
-
-    def _extend(self, beginning: bytes, length: int) -> None:
-        self.length += length
-        if self.number >= self.first and len(self.kept) < _LINE_BYTES:
-            self.kept += beginning[: _LINE_BYTES - len(self.kept)]
-
-    def _end_line(self) -> bool:
-        """Finish the current line and tell whether the page is full."""
-        if self.number >= self.first:
-            self._show()
-        self.number += 1
-        self.kept, self.length = b"", 0
-        return self.more
-
-    def _show(self) -> None:
-        text = self._decoded()
-        cut = len(text) > LINE_CHARACTERS
-        if cut:
-            rest = self.length - len(text[:LINE_CHARACTERS].encode())
-            text = f"{text[:LINE_CHARACTERS]}… [{counted(rest, 'more byte')} in this line]"
-        size = len(text.encode()) + len(str(self.number)) + 2
-        # A page has at least one line, so that the next page begins further on.
-        if self.lines and (len(self.lines) >= self.most_lines or size > self.most_bytes):
-            self.more = True
-            return
-        self.most_bytes -= size
-        self.lines.append(text)
-        self.cut += cut
-
-    def _decoded(self) -> str:
-        whole = self.length == len(self.kept)
-        line = self.kept.removesuffix(b"\r") if whole else self.kept
-        try:
-            return line.decode()
-        except UnicodeDecodeError:
-            text = line.decode("utf-8", "replace")
-            # A character cut at the end of the kept bytes is not the file's fault.
-            self.replaced = self.replaced or "\ufffd" in (text if whole else text[:-1])
-            return text
-
-    def close(self, ended: bool) -> TextPage:
-        total = self.number - 1
-        # A last line without a line end counts; nothing follows the last line end.
-        if self.length:
-            total += 1
-            if not self.more and self.number >= self.first:
-                self._show()
-        return TextPage(tuple(self.lines), self.first, self.cut, self.replaced, total, self.more, ended)
+    page.close(ended)
+    return page

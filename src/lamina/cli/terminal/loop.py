@@ -331,7 +331,7 @@ class Chat:
     def _preload(self) -> None:
         """Import the provider's SDK, which takes a second or two, in the background while the user types."""
         if not self._loading and self.provider.name in SDKS:
-            from ...providers.clients import preload
+            from ...providers.sdk import preload
 
             self._loading = True
             preload(self.provider.name)

@@ -169,8 +169,8 @@ def _joined_permissions(higher: Permissions, lower: Permissions) -> Permissions:
 
 
 def _shown_permissions(value: Permissions) -> object:
-    shown: dict[str, object] = {key: list(getattr(value, field)) for key, field in _LISTS.items() if getattr(value, field)}
-    return {**shown, "defaultMode": value.mode} if value.mode else shown
+    lists: dict[str, object] = {key: list(getattr(value, field)) for key, field in _LISTS.items() if getattr(value, field)}
+    return {**lists, "defaultMode": value.mode} if value.mode else lists
 
 
 PERMISSIONS: Kind[Permissions] = Kind(
@@ -205,7 +205,7 @@ HOOK_TABLE: Kind[Hooks] = Kind(
     reader=_read_hooks,
     join=lambda higher, lower: frozen_map({event: higher.get(event, ()) + lower.get(event, ()) for event in (*higher, *lower)}),
     show=lambda value: {
-        event: [_first_word(hook) for each in groups for hook in each["hooks"]] for event, groups in value.items()
+        event: [_first_word(hook) for group in groups for hook in group["hooks"]] for event, groups in value.items()
     },
 )
 

@@ -105,14 +105,14 @@ class LevelReader(msgspec.Struct):
         else:
             self.further += 1
 
-    def take(self, row: Setting[Any], read: ReadValue[Any], detail: str) -> None:
-        if row.kind is DIRECTORY and read.value is not None and self.judge is not None:
-            refused = self.judge(read.value + row.below)
-            read = read if refused is None else ReadValue(None, (refused,))
-        for problem in read.problems:
+    def take(self, row: Setting[Any], reading: ReadValue[Any], detail: str) -> None:
+        if row.kind is DIRECTORY and reading.value is not None and self.judge is not None:
+            refused = self.judge(reading.value + row.below)
+            reading = reading if refused is None else ReadValue(None, (refused,))
+        for problem in reading.problems:
             self.note(row.key, problem, detail=detail)
-        if read.value is not None:
-            self.values[row.key] = Resolved(read.value, self.source, detail)
+        if reading.value is not None:
+            self.values[row.key] = Resolved(reading.value, self.source, detail)
 
     def document(self, given: Document | Mapping[str, Any] | None) -> Level:
         """Read a settings file, or the arguments of code or a command line, where None means "not set"."""
@@ -159,12 +159,12 @@ class LevelReader(msgspec.Struct):
     def setting(self, row: Setting[Any], raw: object) -> None:
         if raw is None or row is Table.env or not self.admits(row):
             return
-        read = row.kind.read(raw)
-        if self.source in TREE and isinstance(read.value, Permissions) and (read.value.directories or read.value.mode):
+        reading = row.kind.read(raw)
+        if self.source in TREE and isinstance(reading.value, Permissions) and (reading.value.directories or reading.value.mode):
             # Even a trusted working tree may neither add directories nor choose the mode.
             problem = "additionalDirectories and defaultMode may not be set by files in the working tree"
-            read = ReadValue(msgspec.structs.replace(read.value, directories=(), mode=None), (*read.problems, problem))
-        self.take(row, read, self.path)
+            reading = ReadValue(msgspec.structs.replace(reading.value, directories=(), mode=None), (*reading.problems, problem))
+        self.take(row, reading, self.path)
 
     def admits(self, row: Setting[Any], detail: str = "") -> bool:
         """Whether this source may set the row. Values that may only be lowered pass here; resolution applies the limit."""
@@ -181,9 +181,9 @@ class LevelReader(msgspec.Struct):
         """Read the `env` object: variables that name a setting set it at this level, the rest is for child processes."""
         if raw is None:
             return
-        read = CHILD_ENVIRONMENT.read(raw)
-        rest: dict[str, str] = {}
-        for name, text in (read.value or {}).items():
+        reading = CHILD_ENVIRONMENT.read(raw)
+        others: dict[str, str] = {}
+        for name, text in (reading.value or {}).items():
             if name in VARIABLES:
                 self.variable(name, text, detail=f"{self.path} env.{name}".strip())
             elif name.startswith(OWN_PREFIX):
@@ -192,16 +192,16 @@ class LevelReader(msgspec.Struct):
             elif self.source in TREE and _steers(name):
                 self.note(f"env.{name}", "may not be set by files in the working tree")
             else:
-                rest[name] = text
-        if (rest or read.problems) and self.admits(Table.env):
-            self.take(Table.env, ReadValue(frozen_map(rest) if rest else None, read.problems), self.path)
+                others[name] = text
+        if (others or reading.problems) and self.admits(Table.env):
+            self.take(Table.env, ReadValue(frozen_map(others) if others else None, reading.problems), self.path)
 
     def variable(self, name: str, text: str, *, detail: str) -> None:
         row = VARIABLES[name]
-        read = _variable_value(row, name, text)
-        if (read.value is not None or read.problems) and self.admits(row, detail):
-            self.take(row, read, detail)
-            if read.value is not None:
+        reading = _variable_value(row, name, text)
+        if (reading.value is not None or reading.problems) and self.admits(row, detail):
+            self.take(row, reading, detail)
+            if reading.value is not None:
                 self.by_variable.add(row.key)
 
     def environment(self, environ: Mapping[str, str]) -> Level:

@@ -153,8 +153,10 @@ class DreamLock:
         pid = os.getpid()
         with staged_at(where, LOCK, b"%d\n" % pid, durability="full", mtime_ns=now.now_ns) as lock:
             # The file system may store the time with less precision.
-            kept = os.fstat(lock.fd).st_mtime_ns
-            info = HolderRecord(pid, kept, prior_ns, os.urandom(16).hex(), now.host, now.boot, start_ticks(pid), now.boottime_ns)
+            mtime_ns = os.fstat(lock.fd).st_mtime_ns
+            info = HolderRecord(
+                pid, mtime_ns, prior_ns, os.urandom(16).hex(), now.host, now.boot, start_ticks(pid), now.boottime_ns
+            )
             with staged_at(where, INFO, msgspec.json.encode(info), durability="full") as record:
                 return HeldDreamLock(self, info, _publish(where, record, lock, prior_ns))
 

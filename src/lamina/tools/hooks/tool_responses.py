@@ -41,8 +41,8 @@ def tool_response(call: ToolOutcome) -> Any:
         case "Bash":
             output = {"stdout": content if facts.get("bytes") else "", "stderr": "", "interrupted": False, "isImage": False}
             file = facts.get("output_file")
-            kept = {"persistedOutputPath": file, "persistedOutputSize": facts.get("bytes", 0)}
-            return output | (kept if isinstance(file, str) else {})
+            whole = {"persistedOutputPath": file, "persistedOutputSize": facts.get("bytes", 0)}
+            return output | (whole if isinstance(file, str) else {})
         case "Read":
             lines = [line[2] for line in map(_NUMBERED.fullmatch, content.split("\n")) if line is not None]
             first = facts.get("first", 1)

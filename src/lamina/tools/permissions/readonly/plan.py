@@ -95,17 +95,17 @@ def plan_parts(
 
 
 def _plan_part(part: CommandPart, readable: ReadableRoots) -> tuple[PlannedProgram, tuple[ReadTarget, ...]]:
-    first, *rest = part.words
+    first, *others = part.words
     command = COMMANDS.get(first.text) if first.plain else None
     if command is None:
         raise NotReadOnly(_unknown(first))
     if command.takes == "expression":
-        arguments, reads = _find(command, rest, readable)
+        options, reads = _find(command, others, readable)
     elif command.takes == "words":
-        arguments, reads = _words(first.text, rest, readable)
+        options, reads = _words(first.text, others, readable)
     else:
-        arguments, reads = _ordinary(first.text, command, rest, readable)
-    argv = (first.text, *arguments)
+        options, reads = _ordinary(first.text, command, others, readable)
+    argv = (first.text, *options)
     if sum(len(os.fsencode(word)) + 1 for word in argv) > MAX_ARGUMENT_BYTES:
         raise NotReadOnly(f"The arguments of {first.text} are longer than {MAX_ARGUMENT_BYTES:,} bytes; name fewer files.")
     return PlannedProgram(argv, part.errors), reads
@@ -119,24 +119,29 @@ def _unknown(word: ShellWord) -> str:
 def _ordinary(
     name: str, command: ReadOnlyCommand, words: list[ShellWord], readable: ReadableRoots
 ) -> tuple[list[str], tuple[ReadTarget, ...]]:
-    given = CommandArguments(name, command, words)
-    wants_pattern = command.takes == "pattern" and not given.names & command.pattern
-    texts = len(given.operands) if command.takes == "texts" else int(wants_pattern)
-    if len(given.operands) < max(texts, command.least) or (command.takes == "pattern" and not words):
+    arguments = CommandArguments(name, command, words)
+    wants_pattern = command.takes == "pattern" and not arguments.names & command.pattern
+    texts = len(arguments.operands) if command.takes == "texts" else int(wants_pattern)
+    if len(arguments.operands) < max(texts, command.least) or (command.takes == "pattern" and not words):
         raise NotReadOnly(f"{name} needs a pattern.")
-    if any(re.fullmatch(command.operand, word.text) is None for word in given.operands[:texts]):
+    if any(re.fullmatch(command.operand, word.text) is None for word in arguments.operands[:texts]):
         raise NotReadOnly(f"{name} does not accept this operand here; leave it out.")
-    _refuse_expanding((*given.texts, *given.operands[:texts]), readable)
-    links = bool({"", *given.names} & command.entries)
-    files = [found for word in given.operands[texts:] for found in _file_names(word, readable, links=links and bool(word.wild))]
-    operands = [word.text for word in given.operands[:texts]] + [file.name for file in files]
+    _refuse_expanding((*arguments.texts, *arguments.operands[:texts]), readable)
+    links = bool({"", *arguments.names} & command.entries)
+    files = list[_FileName]()
+    for word in arguments.operands[texts:]:
+        for expanded in expand_word(word, readable):
+            # A link that leads outside is named without its slash, so that the command shows the link.
+            outside = links and bool(word.wild) and not readable.holds(expanded)
+            files.append(_FileName(expanded.rstrip("/"), True) if outside else _FileName(expanded))
+    operands = [word.text for word in arguments.operands[:texts]] + [file.name for file in files]
     if len(operands) > command.most:
         raise NotReadOnly(f"{name} accepts at most {counted(command.most, 'operand')} here; leave the others out.")
-    tree = bool(given.names & command.recursive)
+    tree = bool(arguments.names & command.recursive)
     reads = _reads(command, files, tree, readable, here=command.here or tree)
-    if command.unlinked and command.unlinked not in given.names and any(read.tree for read in reads):
+    if command.unlinked and command.unlinked not in arguments.names and any(target.tree for target in reads):
         raise NotReadOnly(f"{name} follows links inside a directory; add {command.unlinked}.")
-    return [*given.options, *(["--", *operands] if operands else [])], reads
+    return [*arguments.options, *(["--", *operands] if operands else [])], reads
 
 
 class _FileName(NamedTuple):
@@ -144,13 +149,6 @@ class _FileName(NamedTuple):
 
     name: str
     link: bool = False
-
-
-def _file_names(word: ShellWord, readable: ReadableRoots, *, links: bool = False) -> Iterator[_FileName]:
-    """Expand a word. With `links`, a link that leads outside is named without its slash, so that the command shows the link."""
-    for name in expand_word(word, readable):
-        outside = links and not readable.holds(name)
-        yield _FileName(name.rstrip("/"), True) if outside else _FileName(name)
 
 
 def _words(name: str, words: list[ShellWord], readable: ReadableRoots) -> tuple[list[str], tuple[ReadTarget, ...]]:
@@ -167,17 +165,17 @@ def _reads(
 ) -> tuple[ReadTarget, ...]:
     named = [file for file in files if not (file.name == "-" and command.input)]
     looked = named or ([_FileName(".")] if here and not files else [])
-    found = list[ReadTarget]()
+    targets = list[ReadTarget]()
     for file in looked:
         path = readable.entry(file.name) if file.link else readable.real(file.name, opens=command.opens)
-        found.append(ReadTarget(path, command.opens, tree or (command.walks and os.path.isdir(path))))
-    return tuple(found)
+        targets.append(ReadTarget(path, command.opens, tree or (command.walks and os.path.isdir(path))))
+    return tuple(targets)
 
 
 def _find(command: ReadOnlyCommand, words: list[ShellWord], readable: ReadableRoots) -> tuple[list[str], tuple[ReadTarget, ...]]:
     search = read_find(words)
     _refuse_expanding((*search.values, *search.files), readable)
-    paths = [found for word in search.paths for found in expand_word(word, readable)]
+    paths = [path for word in search.paths for path in expand_word(word, readable)]
     if "-" in paths:
         raise NotReadOnly("- is not a path for find; name a directory.")
     reads = _reads(command, [_FileName(path) for path in paths], True, readable, here=True)
@@ -215,15 +213,15 @@ class CommandArguments:
 
     def _long(self, text: str) -> None:
         name, equals, value = text.partition("=")
-        known = self._command.long.get(name)
-        if known is None:
+        option = self._command.long.get(name)
+        if option is None:
             raise self._unknown(name)
         self.names.add(name)
         self.options.append(text)
         if equals:
-            self._check(name, value, known.value)
-        elif known.value is not None and not known.optional:
-            self.options.append(self._following(name, known))
+            self._check(name, value, option.value)
+        elif option.value is not None and not option.optional:
+            self.options.append(self._following(name, option))
 
     def _following(self, name: str, known: LongOption) -> str:
         value = next(self._rest, None)
@@ -299,19 +297,19 @@ class FindArguments(msgspec.Struct, frozen=True):
 
 
 def read_find(words: Sequence[ShellWord]) -> FindArguments:
-    rest = iter(words)
-    paths, word = _paths(rest)
+    remaining = iter(words)
+    paths, word = _paths(remaining)
     files, values, expression = list[ShellWord](), list[ShellWord](), list[str]()
     while word is not None:
         text = word.text
         expression.append(text)
         if text in _VALUED or text in _FILES:
-            value = _value(text, rest)
+            value = _value(text, remaining)
             expression.append(value.text)
             (files if text in _FILES else values).append(value)
         elif text not in _ALONE and text not in _SIGNS:
             raise NotReadOnly(f"find {text} is not on the list of tests that only read; leave it out.")
-        word = next(rest, None)
+        word = next(remaining, None)
     return FindArguments(tuple(paths), tuple(files), tuple(values), tuple(expression))
 
 
