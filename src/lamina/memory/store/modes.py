@@ -345,7 +345,7 @@ class GatedStore:
     def undo(
         self, acts: Collection[str], *, why: ChangeReason, files: Collection[str] | None = None, whole: bool = False
     ) -> UndoneSet:
-        """Undo change sets, and withdraw their pending proposals; the proposals that they had withdrawn wait again.
+        """Undo change sets, and withdraw their pending proposals. Proposals that they had withdrawn or approved wait again.
 
         With `files`, only what they did to these; with `whole`, nothing is done unless all can be.
         """
@@ -360,7 +360,8 @@ class GatedStore:
         withdrawn = [each for each in pending if files is None or each.file in files]
         for proposal in withdrawn:
             self.inbox.reject(proposal.id, undo=why.act)
-        again = [each.proposal for each in self.inbox.decided() if each.undo and each.undo in acts]
+        taken = {each.proposal.id for each in self.inbox.decided() if each.accepted and not done.left} & {*acts}
+        again = [each.proposal for each in self.inbox.decided() if (each.undo and each.undo in acts) or each.proposal.id in taken]
         for proposal in again:
             self.inbox.undecide(proposal)
         return done._replace(act=why.act if withdrawn or again else done.act, withdrawn=len(withdrawn), waiting=len(again))
