@@ -129,6 +129,8 @@ def test_an_undo_that_is_stopped_anywhere_is_finished_or_was_never_begun(tmp_pat
         assert not run.said or snapshot(where) == before, run
         if snapshot(where) == before:
             assert [record.status for record in records_at(where)] == ["undone"], run
+            do_redo(run.directory, lambda _: None)
+            assert snapshot(where) == after, run
     assert seen == {True, False}
 
 

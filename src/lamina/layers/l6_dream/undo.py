@@ -27,7 +27,7 @@ from ...core.settings.resolution import Settings
 from ...disk.locks.dream_lock import DreamLock, HeldDreamLock, NotWon
 from ...language.wording import plural
 from ...memory.memory import Memory
-from ...memory.store.change_sets import UndoneSet, find_runs
+from ...memory.store.change_sets import UndoneSet, find_changes, find_runs, new_act
 from ...memory.store.contract import ChangeReason
 from ...memory.store.modes import GatedStore
 from .record import (
@@ -83,15 +83,19 @@ def take_back(gated: GatedStore, record: DreamRecord, *, now: float, why: str) -
 
 def _switch(gated: GatedStore, record: DreamRecord) -> UndoneDream:
     """Undo a dream, or redo one that is undone, and record it. The same call finishes what a crash interrupted."""
-    root, undone = gated.store.root, record.status == "undone"
-    write_record(root, msgspec.structs.replace(record, phase="undoing"))
-    if undone:
+    root = gated.store.root
+    if record.status == "undone":
+        write_record(root, msgspec.structs.replace(record, phase="undoing"))
         done = gated.undo([record.undo], why=ChangeReason("user", f"applied dream {record.id} again"), whole=True)
         if not done.left:
             record = msgspec.structs.replace(record, status="completed", undo="")
     else:
-        done = gated.undo([record.id], why=ChangeReason("user", f"undid dream {record.id}"))
-        record = msgspec.structs.replace(record, status="undone", undo=done.act or record.undo)
+        # The set of an interrupted undo may be finished already: then it is the one that a redo undoes.
+        finished = record.phase == "undoing" and not find_changes(gated.store, [record.id])
+        record = msgspec.structs.replace(record, phase="undoing", undo=record.undo if finished and record.undo else new_act())
+        write_record(root, record)
+        done = gated.undo([record.id], why=ChangeReason("user", f"undid dream {record.id}", act=record.undo))
+        record = msgspec.structs.replace(record, status="undone", undo=record.undo if done.act or finished else "")
     record = msgspec.structs.replace(record, phase="applied")
     write_record(root, record)
     return _undone(record, done)
