@@ -15,8 +15,7 @@ from lamina.core.receipts import Told, open_receipt, read_receipt
 from lamina.core.records import Boundary
 from lamina.fork.fork import directive_in
 from lamina.layers.l3_notes import offline as local
-from lamina.layers.l3_notes.sections import Notes, read_notes
-from lamina.layers.l3_notes.template import own_template
+from lamina.layers.l3_notes.sections import Notes, own_template, read_notes
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.base import conversation_of, working
 from lamina.testing import MessagesServer, Received

@@ -21,7 +21,7 @@ from lamina.conversation import revision
 from lamina.core.policy import CLASSIC, LEAN, Policy
 from lamina.core.records import Attachment, Pin, Spill
 from lamina.core.settings import Settings
-from lamina.layers.l2_micro.clearing import clearable_in
+from lamina.layers.l2_micro.step import clearable_in
 from lamina.session.base import conversation_of
 
 from .clearing import (

@@ -11,9 +11,8 @@ from tests.session.plain import Session
 
 from lamina.core.policy import CLASSIC
 from lamina.core.settings import Settings
-from lamina.layers.l3_notes.background import state_of
-from lamina.layers.l3_notes.sections import render
-from lamina.layers.l3_notes.template import own_template
+from lamina.layers.l3_notes.sections import own_template, render
+from lamina.layers.l3_notes.step import state_of
 from lamina.session.base import conversation_of
 from lamina.testing import Answer, MessagesServer, Received, Status
 from lamina.testing.script import Step, make_answer

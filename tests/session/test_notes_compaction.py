@@ -25,10 +25,9 @@ from lamina.disk.transcripts.search import read_session_info
 from lamina.fork.background import Background
 from lamina.fork.host import Restorable
 from lamina.layers.l3_notes import step as notes
-from lamina.layers.l3_notes.background import state_of
 from lamina.layers.l3_notes.plan import Cursor
-from lamina.layers.l3_notes.sections import render
-from lamina.layers.l3_notes.template import own_template
+from lamina.layers.l3_notes.sections import own_template, render
+from lamina.layers.l3_notes.step import state_of
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.base import conversation_of, working
 from lamina.testing import MessagesServer, Received, Status

@@ -322,7 +322,7 @@ class Agent:
             return ran.output
 
     def compact(self, instructions: str = "") -> Compacted:
-        """Summarise the conversation now. `abort` leaves everything unchanged."""
+        """Summarise the conversation now, or raise NotCompacted. `abort` leaves everything unchanged."""
         with self._stoppable(), working(self.session) as conversation:
             return drive(turn.compact_now(conversation, instructions), self._driver.perform)
 

@@ -31,7 +31,16 @@ def open_database(path: Path | None, schema: str, version: int) -> sqlite3.Conne
     if path is not None:
         for _ in range(2):
             try:
-                return _prepared(_connect(path), schema, version)
+                # SQLite creates files with the umask's mode, and its side files get the mode of the database.
+                with open_parent(path, create=True) as (where, name), reporting(path):
+                    fd = open_plain(where, name, OPEN_OR_CREATE)
+                    new = not os.fstat(fd).st_size
+                    os.close(fd)
+                    if new:  # the journal of a database that was removed must not be applied to this one
+                        for end in SIDE_FILES:
+                            remove(Path(f"{path}{end}"))
+                database = sqlite3.connect(path, timeout=WAIT, isolation_level=None, check_same_thread=False)
+                return _prepared(database, schema, version)
             except (*DAMAGE, DiskError):
                 with suppress(DiskError):
                     remove_database(path)
@@ -56,18 +65,6 @@ def is_database(path: Path) -> bool:
     """Whether a file is such a database or belongs to one."""
     name = path.name
     return any(name.endswith(f".sqlite{end}") for end in ("", *SIDE_FILES))
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    # SQLite creates files with the umask's mode, and its side files get the mode of the database.
-    with open_parent(path, create=True) as (where, name), reporting(path):
-        fd = open_plain(where, name, OPEN_OR_CREATE)
-        new = not os.fstat(fd).st_size
-        os.close(fd)
-        if new:  # the journal of a database that was removed must not be applied to this one
-            for end in SIDE_FILES:
-                remove(Path(f"{path}{end}"))
-    return sqlite3.connect(path, timeout=WAIT, isolation_level=None, check_same_thread=False)
 
 
 def _prepared(database: sqlite3.Connection, schema: str, version: int) -> sqlite3.Connection:

@@ -34,20 +34,20 @@ def marked_reason(text: str) -> Reason | None:
 
 def consequence(text: str) -> Reason | None:
     """Return a statement that is followed by "so" and what follows from it, as a reason and its rule."""
-    found = _PATTERNS["so"].search(text)
-    return _parts(text[found.end() :], text[: found.start()]) if found is not None else None
+    match = _PATTERNS["so"].search(text)
+    return _parts(text[match.end() :], text[: match.start()]) if match is not None else None
 
 
 def without_so(sentence: str) -> str | None:
     """Return a sentence that begins with "so" or "that's why" without these words, or None."""
-    found = _PATTERNS["so_begins"].match(sentence)
-    return sentence[found.end() :] if found is not None else None
+    match = _PATTERNS["so_begins"].match(sentence)
+    return sentence[match.end() :] if match is not None else None
 
 
 def begins_as_reason(sentence: str) -> str | None:
     """Return the reason that a sentence after a rule gives by its first words or its ending ("Otherwise …", …からです), or None."""
-    if (found := _PATTERNS["why_begins"].match(sentence)) is not None:
-        return sentence[found.end() :]
+    if (match := _PATTERNS["why_begins"].match(sentence)) is not None:
+        return sentence[match.end() :]
     return bare_reason(sentence) if _PATTERNS["is_reason"].search(sentence) else None
 
 
@@ -57,23 +57,24 @@ def bare_reason(why: str) -> str:
 
 
 def _labelled(text: str) -> Reason | None:
-    found = _PATTERNS["labelled"].search(text)
-    return _parts(text[: found.start()], text[found.end() :]) if found is not None else None
+    match = _PATTERNS["labelled"].search(text)
+    return _parts(text[: match.start()], text[match.end() :]) if match is not None else None
 
 
 def _first(text: str) -> Reason | None:
-    if (found := _PATTERNS["first"].match(text)) is None:
+    if (match := _PATTERNS["first"].match(text)) is None:
         return None
-    rest = text[found.end() :]
-    end = (_PATTERNS["so"].search(rest) if not rest[:1].isascii() else None) or _PATTERNS["end_of_first"].search(rest)
-    return _parts(rest[end.end() :], rest[: end.start()]) if end is not None else None
+    remainder = text[match.end() :]
+    so = None if remainder[:1].isascii() else _PATTERNS["so"].search(remainder)
+    end = so or _PATTERNS["end_of_first"].search(remainder)
+    return _parts(remainder[end.end() :], remainder[: end.start()]) if end is not None else None
 
 
 def _last(text: str) -> Reason | None:
-    for found in _PATTERNS["last"].finditer(text):
-        if (parts := _parts(text[: found.start()], text[found.end() :])) is None:
+    for match in _PATTERNS["last"].finditer(text):
+        if (parts := _parts(text[: match.start()], text[match.end() :])) is None:
             continue
-        if found["happened"] and not _PATTERNS["we_do"].search(parts.rule):
+        if match["happened"] and not _PATTERNS["we_do"].search(parts.rule):
             continue  # a time
         follows = _PATTERNS["so"].search(parts.why)
         if follows is None:
@@ -85,8 +86,8 @@ def _last(text: str) -> Reason | None:
 def _ends(text: str) -> Reason | None:
     if (last := _PATTERNS["ends_last"].match(text)) is not None:
         return _parts(last["rule"], last["why"])
-    found = _PATTERNS["ends_first"].search(text)
-    return _parts(text[found.end() :], text[: found.start()]) if found is not None and "。" not in text[: found.start()] else None
+    match = _PATTERNS["ends_first"].search(text)
+    return _parts(text[match.end() :], text[: match.start()]) if match is not None and "。" not in text[: match.start()] else None
 
 
 def _parts(rule: str, why: str) -> Reason | None:

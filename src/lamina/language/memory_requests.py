@@ -19,8 +19,8 @@ _TAIL = 80
 def _at_end(pattern: re.Pattern[str], text: str) -> int | None:
     """Return the position at which the pattern starts near the end of the text, or None."""
     base = max(0, len(text) - _TAIL)
-    found = pattern.search(text[base:])
-    return base + found.start() if found is not None else None
+    match = pattern.search(text[base:])
+    return base + match.start() if match is not None else None
 
 
 def asks_to_remember(text: str) -> bool:

@@ -22,9 +22,9 @@ def read_patterns(name: str) -> Mapping[str, re.Pattern[str]]:
     patterns: dict[str, re.Pattern[str]] = {}
     for part in (Path(__file__).with_name(f"{name}.txt")).read_text("utf-8").split("\n\n"):
         heading, *lines = [line for line in part.splitlines() if not line.startswith("# ")]
-        found = _HEADING.fullmatch(heading)
-        assert found is not None, heading
+        match = _HEADING.fullmatch(heading)
+        assert match is not None, heading
         joined = re.sub(r"\{([a-z_]+)\}", lambda place: expressions[place[1]], "|".join(lines))
-        expressions[found["name"]] = joined
-        patterns[found["name"]] = re.compile(joined, sum(_FLAGS[flag] for flag in found["flags"] or ""))
+        expressions[match["name"]] = joined
+        patterns[match["name"]] = re.compile(joined, sum(_FLAGS[flag] for flag in match["flags"] or ""))
     return patterns

@@ -122,7 +122,10 @@ class Session(SessionMethods):
             pivot: Limits the compaction to the messages `from` or `up_to` a message. By default all messages are summarised.
 
         Returns:
-            The outcome. If nothing changed, `boundary` is empty and `why` gives the reason.
+            How it was done, what it cost, the tokens before and after, and the id for `undo` (`boundary`).
+
+        Raises:
+            NotCompacted: Nothing changed; `why` gives the reason.
         """
         with self._open():
             return drive(self._compacting(instructions, pivot), self._perform)

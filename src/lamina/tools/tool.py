@@ -69,6 +69,8 @@ class Todo(msgspec.Struct, frozen=True):
 
 
 class ExpandedPage(NamedTuple):
+    """One page of the original text behind an id."""
+
     text: str
     number: int  # from 1
     pages: int

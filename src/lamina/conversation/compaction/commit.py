@@ -59,6 +59,7 @@ class Compacted(msgspec.Struct, frozen=True):
 
     @property
     def done(self) -> bool:
+        """Whether anything changed. What a session returns did."""
         return bool(self.boundary)
 
 

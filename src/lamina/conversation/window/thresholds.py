@@ -70,22 +70,27 @@ class WindowState(msgspec.Struct, frozen=True):
 
     @property
     def percent_left(self) -> float:
+        """Percentage of the limit that is free."""
         return max(0.0, (self.limit - self.tokens - self.margin) / self.limit * 100)
 
     @property
     def above_warning(self) -> bool:
+        """Whether the window is filling up."""
         return self.tokens + self.margin >= self.warning
 
     @property
     def above_error(self) -> bool:
+        """Whether it is nearly full."""
         return self.tokens + self.margin >= self.error
 
     @property
     def above_autocompact(self) -> bool:
+        """Whether a compaction is due."""
         return self.compacts_at is not None and self.tokens + self.margin >= self.compacts_at
 
     @property
     def at_blocking(self) -> bool:
+        """Whether no message is accepted."""
         return self.tokens + self.margin >= self.blocking
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
@@ -260,6 +260,10 @@ class PromptReader:
             first + index for index in reading.marks if index < end
         ]
         settle_marks(request, pieces, marks)
+        edits = request.get("cache_edits")
+        deletes = edits.get("delete") if isinstance(edits, Mapping) else None
+        if edits is not None and not (isinstance(deletes, list) and all(isinstance(name, str) for name in deletes)):
+            raise InputError("cache_edits.delete", "must be a list of tool_use ids")
         config = request.get("output_config")
         effort = config.get("effort") if isinstance(config, Mapping) else None
         image = any(index < end for index in reading.images[:1]) or any(map(_shows_image, head))
@@ -271,7 +275,7 @@ class PromptReader:
             first,
             canonical([request.get("speed") or "standard", cites]),
             canonical([request.get("tool_choice"), _thinking_key(request), effort, image]),
-            tuple(_deletes(request)),
+            tuple(dict.fromkeys(deletes or ())),
         )
 
     def _read_head(self, request: Raw) -> tuple[list[Piece], int]:
@@ -370,13 +374,3 @@ def _thinking_key(request: Raw) -> list[object] | None:
     if not isinstance(thinking, Mapping) or thinking.get("type") in (None, "disabled"):
         return None
     return [thinking.get("type"), thinking.get("budget_tokens")]
-
-
-def _deletes(request: Raw) -> Iterator[str]:
-    edits = request.get("cache_edits")
-    if edits is None:
-        return
-    names = edits.get("delete") if isinstance(edits, Mapping) else None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise InputError("cache_edits.delete", "must be a list of tool_use ids")
-    yield from dict.fromkeys(names)

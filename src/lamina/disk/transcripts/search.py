@@ -164,7 +164,13 @@ def listed_lines(path: Path, *, title: str, prompt: str, leaf: str | None) -> li
     newest: dict[str, dict[str, Any]] = {}
     with open_regular(path) as file:
         head = file.read(HEAD_BYTES)
-    for line in (*head.split(b"\n"), *reversed(list(_since_ours(path)))):
+    recent = list[bytes]()  # since our last compaction, the last line first
+    for _, line in raw_lines_back(path):
+        if b'"compact_boundary"' in line and b'"lamina"' in line:
+            break
+        if len(line) <= LONGEST:
+            recent.append(line)
+    for line in (*head.split(b"\n"), *reversed(recent)):
         if (value := _listed(line)) is not None:
             newest.pop(value["type"], None)
             newest[value["type"]] = value
@@ -178,14 +184,6 @@ def listed_lines(path: Path, *, title: str, prompt: str, leaf: str | None) -> li
         if row["type"] == "summary":
             del row["sessionId"]  # it names the message it belongs to instead, and strict readers reject both
     return [msgspec.json.encode(row) for row in rows]
-
-
-def _since_ours(path: Path) -> Iterable[bytes]:
-    for _, line in raw_lines_back(path):
-        if b'"compact_boundary"' in line and b'"lamina"' in line:
-            return
-        if len(line) <= LONGEST:
-            yield line
 
 
 def _listed(line: bytes) -> dict[str, Any] | None:

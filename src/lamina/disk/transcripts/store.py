@@ -445,7 +445,9 @@ def _load_from(store: TranscriptStore, start: int, checkpoint: Checkpoint | None
     """Load a transcript from an offset; None if the records from there on are not enough."""
     state = checkpoint.state if checkpoint is not None else {}
     log = Log.load(lambda: store.read(start), lambda: seeded(state))
-    if start and not (_is_enough(log) and (checkpoint is not None or _has_prompt(log, store))):
+    # A compaction that crashed before its checkpoint may leave the snapshot of the prompt before the start. Other programs record none.
+    has_prompt = checkpoint is not None or log.view.snapshot is not None
+    if start and not (_is_enough(log) and (has_prompt or not store.mentions(SNAPSHOT_MARK))):
         return None
     return LiveTranscript(log, start, state)
 
@@ -460,14 +462,6 @@ def _is_enough(log: Log) -> bool:
     if log.tree.bridged or not boundaries or boundaries[-1].uuid not in log.tree.members:
         return False
     return all(uuid in log.tree.nodes for uuid in boundaries[-1].kept)
-
-
-def _has_prompt(log: Log, store: TranscriptStore) -> bool:
-    """Return whether the log has the prompt snapshot, unless the file has none.
-
-    A compaction that crashed before its checkpoint may leave the snapshot before the start. Other programs record none.
-    """
-    return log.view.snapshot is not None or not store.mentions(SNAPSHOT_MARK)
 
 
 class TranscriptOrigin(msgspec.Struct, frozen=True):

@@ -3,6 +3,8 @@
 Planning reads directory entries and links, nothing else, and never raises for the content of a line. The plan contains
 finished argument lists: no shell will look at them again.
 
+The commands, and every option each of them accepts, are listed in commands.toml.
+
 Arguments are split into options and operands by the allow-list; anything else is refused. Invariant: an option is used only as it appears
 on the command's list, alone or in a cluster of letters. Abbreviations that GNU would accept (`--outp`) are refused. The result is in an
 order that every getopt reads alike: options, `--`, operands.
@@ -16,14 +18,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain
+from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from ....language.wording import counted, shorten
-from .commands import COMMANDS, COUNT, INSTEAD, SIGNED, TEXT, LongOption, ReadOnlyCommand
 from .paths import ReadableRoots, expand_word, matching_names
 from .tokenizer import CommandPart, CommandRefusal, Errors, Joint, NotReadOnly, ShellWord, split_command
 
@@ -34,6 +39,81 @@ SHOWN = 40
 Somewhere: TypeAlias = str | os.PathLike[str]
 When: TypeAlias = Literal["always", "after success", "after failure"]
 _WHEN: dict[Joint, When] = {"": "always", ";": "always", "|": "always", "&&": "after success", "||": "after failure"}
+
+
+# files: each operand is a path. pattern: the first operand is a pattern unless an option gave it. texts: never paths.
+# words: every word is printed, so none is an option that has to be known.
+Takes: TypeAlias = Literal["files", "pattern", "texts", "words", "nothing", "expression"]
+
+
+class LongOption(NamedTuple):
+    """A long option: without a value, with one, or with an optional one (then only with `=`)."""
+
+    value: str | None = None
+    optional: bool = False
+
+
+class ReadOnlyCommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    takes: Takes
+    flags: str = ""  # letters without a value
+    values: Mapping[str, str] = MappingProxyType({})  # letters with a value
+    attached: Mapping[str, str] = MappingProxyType({})  # letters with an optional value, written without a space
+    long: Mapping[str, LongOption] = MappingProxyType({})
+    number: str = ""  # the letter that `-20` stands for
+    recursive: frozenset[str] = frozenset()  # options that make it walk a tree
+    pattern: frozenset[str] = frozenset()  # options that give the pattern
+    opens: bool = True  # reads the content of files, not only their names
+    here: bool = False  # looks at the working directory if no operand is given
+    input: bool = True  # `-` means standard input
+    least: int = 0  # minimum number of operands
+    most: int = 1_000  # maximum number of operands
+    operand: str = r"(?s:.*)"  # what each text must look like
+    apart: bool = False  # a value must be a word of its own: some versions read `-Po` as two options
+    walks: bool = False  # looks at everything below a directory
+    unlinked: str = ""  # the option without which it follows links inside a directory
+    entries: frozenset[str] = frozenset()  # options with which it shows a link itself, not what it leads to; "" means always
+
+
+class FindTests(NamedTuple):
+    """The tests of find that only look."""
+
+    alone: frozenset[str]
+    files: frozenset[str]  # followed by the name of a file that find looks at
+    valued: Mapping[str, str]  # followed by any other value
+
+
+class ReadOnlyLists(NamedTuple):
+    commands: Mapping[str, ReadOnlyCommand]
+    find: FindTests
+    instead: Mapping[str, str]  # alternatives for common commands, for the refusal
+
+
+@cache
+def read_only_lists() -> ReadOnlyLists:
+    """Return the lists in commands.toml, for this system."""
+    import tomllib  # most sessions run no command
+
+    data = tomllib.loads(Path(__file__).with_name("commands.toml").read_text("utf-8"))
+    forms: dict[str, str] = {}
+
+    def form(text: str) -> str:
+        return re.sub(r"\{([A-Z]+)\}", lambda name: forms[name[1]], text)
+
+    def all_forms(values: Mapping[str, str]) -> dict[str, str]:
+        return {name: form(value) for name, value in values.items()}
+
+    for name, text in data["forms"].items():
+        forms[name] = form(text)
+    commands = dict[str, ReadOnlyCommand]()
+    for name, fields in (data["commands"] | (data["darwin"] if sys.platform == "darwin" else {})).items():
+        long = {f"--{option}": LongOption() for option in fields.pop("long", "").split()}
+        long |= {f"--{option}": LongOption(value) for option, value in all_forms(fields.pop("valued", {})).items()}
+        long |= {f"--{option}": LongOption(value, True) for option, value in all_forms(fields.pop("optional", {})).items()}
+        fields |= {key: all_forms(fields[key]) for key in ("values", "attached") if key in fields}
+        commands[name] = msgspec.convert(fields | {"long": long}, ReadOnlyCommand)
+    tests = {name: form(value) for value, names in data["find"]["valued"].items() for name in names.split()}
+    find = FindTests(frozenset(data["find"]["alone"].split()), frozenset(data["find"]["files"].split()), tests)
+    return ReadOnlyLists(commands, find, data["instead"])
 
 
 class PlannedProgram(msgspec.Struct, frozen=True):
@@ -96,7 +176,7 @@ def plan_parts(
 
 def _plan_part(part: CommandPart, readable: ReadableRoots) -> tuple[PlannedProgram, tuple[ReadTarget, ...]]:
     first, *others = part.words
-    command = COMMANDS.get(first.text) if first.plain else None
+    command = read_only_lists().commands.get(first.text) if first.plain else None
     if command is None:
         raise NotReadOnly(_unknown(first))
     if command.takes == "expression":
@@ -112,8 +192,9 @@ def _plan_part(part: CommandPart, readable: ReadableRoots) -> tuple[PlannedProgr
 
 
 def _unknown(word: ShellWord) -> str:
-    name, instead = shorten(word.text, SHOWN) or "An empty word", INSTEAD.get(word.text, "use one of these")
-    return f"{name} is not a read-only command ({', '.join(COMMANDS)}); {instead}."
+    lists = read_only_lists()
+    name, instead = shorten(word.text, SHOWN) or "An empty word", lists.instead.get(word.text, "use one of these")
+    return f"{name} is not a read-only command ({', '.join(lists.commands)}); {instead}."
 
 
 def _ordinary(
@@ -263,29 +344,6 @@ class CommandArguments:
         return NotReadOnly(f"{self._name} {option} is not on the list of options that only read; leave it out.")
 
 
-def _each(words: str) -> list[str]:
-    return words.split()
-
-
-_ALONE = frozenset(
-    _each("""
-    -a -and -daystart -depth -empty -executable -false -ls -mount -nogroup -not -nouser -o -or -print -print0 -prune -quit
-    -readable -true -writable -xdev""")
-)
-_NUMBER = rf"{SIGNED}(\.[0-9]{{1,6}})?"
-_VALUED = {
-    **dict.fromkeys(_each("-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -printf"), TEXT),
-    **dict.fromkeys(_each("-mtime -mmin -atime -amin -ctime -cmin -uid -gid -links -inum"), _NUMBER),
-    **dict.fromkeys(_each("-newermt -newerat -newerct"), TEXT),
-    **dict.fromkeys(_each("-maxdepth -mindepth"), COUNT),
-    **dict.fromkeys(_each("-user -group"), r"[\w.-]{1,64}"),
-    "-type": r"[bcdflps](,[bcdflps])*",
-    "-size": rf"{SIGNED}[bcwkMG]?",
-    "-perm": r"[-/]?[0-7ugoarwxXst=+,-]{1,40}",
-    "-regextype": r"[a-z-]{1,30}",
-}
-# The value is a file that find looks at.
-_FILES = frozenset(_each("-newer -anewer -cnewer -samefile"))
 _SIGNS = frozenset({"(", ")", "!", ","})
 
 
@@ -297,17 +355,17 @@ class FindArguments(msgspec.Struct, frozen=True):
 
 
 def read_find(words: Sequence[ShellWord]) -> FindArguments:
-    remaining = iter(words)
+    remaining, tests = iter(words), read_only_lists().find
     paths, word = _paths(remaining)
     files, values, expression = list[ShellWord](), list[ShellWord](), list[str]()
     while word is not None:
         text = word.text
         expression.append(text)
-        if text in _VALUED or text in _FILES:
-            value = _value(text, remaining)
+        if text in tests.valued or text in tests.files:
+            value = _value(text, tests.valued.get(text), remaining)
             expression.append(value.text)
-            (files if text in _FILES else values).append(value)
-        elif text not in _ALONE and text not in _SIGNS:
+            (files if text in tests.files else values).append(value)
+        elif text not in tests.alone and text not in _SIGNS:
             raise NotReadOnly(f"find {text} is not on the list of tests that only read; leave it out.")
         word = next(remaining, None)
     return FindArguments(tuple(paths), tuple(files), tuple(values), tuple(expression))
@@ -325,8 +383,8 @@ def _paths(rest: Iterator[ShellWord]) -> tuple[list[ShellWord], ShellWord | None
     return paths, None
 
 
-def _value(test: str, rest: Iterator[ShellWord]) -> ShellWord:
-    value = next(rest, None)
-    if value is None or (test in _VALUED and re.fullmatch(_VALUED[test], value.text) is None):
+def _value(test: str, pattern: str | None, words: Iterator[ShellWord]) -> ShellWord:
+    value = next(words, None)
+    if value is None or (pattern is not None and re.fullmatch(pattern, value.text) is None):
         raise NotReadOnly(f"find {test} needs a valid value.")
     return value
