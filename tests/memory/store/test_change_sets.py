@@ -403,3 +403,32 @@ def test_two_processes_that_undo_and_save_at_once_lose_nothing(tmp_path: Path) -
         assert all(found[f"shared{number}"] == "as it was" for number in range(0, rounds, 2))
         assert not gated.store.notices
         assert {entry.file for entry in read_entries(gated.index())} == set(topics(where))
+
+
+def merge(gated: GatedStore) -> None:
+    gated.store.merge(Draft("a", "project", "both", "a, and what b said"), "b", why=ChangeReason("user", act="merge"))
+
+
+def do_merge(directory: Path, say: Say) -> None:
+    with opened(directory / "m") as gated:
+        merge(gated)
+        say("done")
+
+
+@needs_fork
+@pytest.mark.spec("B4", "Z12")
+@pytest.mark.parametrize("fault", [Kill(), Fail(errno.ENOSPC), Fail(errno.EIO)], ids=str)
+@pytest.mark.usefixtures("crash_points")
+def test_a_merge_that_is_stopped_anywhere_is_whole_or_not_made(tmp_path: Path, fault: Kill | Fail) -> None:
+    (tmp_path / "states").mkdir()
+    prepare(tmp_path / "states")
+    before = topics(tmp_path / "states" / "m")
+    with opened(tmp_path / "states" / "m") as gated:
+        merge(gated)
+    after = topics(tmp_path / "states" / "m")
+    for run in every(tmp_path, prepare, do_merge, fault):
+        where = run.directory / "m"
+        with opened(where) as gated:
+            assert {entry.file for entry in read_entries(gated.index())} == set(topics(where)), run
+        assert topics(where) in (before, after), run
+        assert not run.said or topics(where) == after, run

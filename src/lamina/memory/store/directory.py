@@ -342,10 +342,12 @@ class DirectoryStore:
             raise
 
     def _listed(self, topic: Topic, *, was: str = "") -> str:
-        """Add the index line of a saved memory. Return a sentence if that fails; the memory is saved anyway."""
+        """Add the index line of a saved memory. Return a sentence if that fails; the memory is saved anyway, unless it is part of a set."""
         try:
             self.index_file.add(topic, was=was)
         except DiskError as error:
+            if self._in_set:
+                raise
             return f"{error} The memory is saved, but its index line may be missing or outdated until the next save."
         return ""
 
