@@ -84,7 +84,12 @@ class Account:
         view, events = c.log.view, c.log.events
         key = (view.voided, *(events[name].uuid if name in events else "" for name in RESTARTS))
         if view is not self._view or key != self._key:
-            self._view, self._key, self._start = view, key, _start_of(c)
+            # Items that the last compaction kept, and those before the last restart, do not count.
+            newest = last_compaction(c)
+            paid = set(newest.kept) if newest is not None else set()
+            paid |= {str(events[name].data.get("since")) for name in RESTARTS if name in events}
+            start = next((index + 1 for index in range(len(view.items) - 1, -1, -1) if view.items[index].uuid in paid), 0)
+            self._view, self._key, self._start = view, key, start
             self._upto, self.excess, self._answer, self._seen, self._reminder = 0, 0, None, EMPTY, EMPTY
         for index in range(self._upto, len(view.items)):
             self._add(c, index, view.items[index])
@@ -128,14 +133,6 @@ def _numbers(raw: object) -> tuple[int | None, int | None]:
     values: list[Any] = [raw.get(name) for name in ("base", "summary")] if isinstance(raw, dict) else [None, None]
     base, summary = (number if isinstance(number, int) and number >= 0 else None for number in values)
     return base, summary
-
-
-def _start_of(c: Conversation) -> int:
-    """Return the index of the first item that the account counts: after the kept messages and after the last restart."""
-    newest = last_compaction(c)
-    paid = set(newest.kept) if newest is not None else set()
-    paid |= {str(c.log.events[name].data.get("since")) for name in RESTARTS if name in c.log.events}
-    return next((index + 1 for index in range(len(c.log.view.items) - 1, -1, -1) if c.log.view.items[index].uuid in paid), 0)
 
 
 def _tail(c: Conversation) -> int:

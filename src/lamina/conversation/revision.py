@@ -62,7 +62,12 @@ def undo(c: Conversation, target: str) -> None:
         from .repeated_lines import repeat_after_undo
 
         repeat_after_undo(c, decision)
-        _report_gaps(c, decision)
+        # The transcript may lack records before the undone compaction. An earlier compaction leaves no gaps in view.
+        visible = {decision.uuid, *(item.uuid for item in c.log.view.items)}
+        lost = [parent for parent, record in c.log.tree.missing.items() if record in visible] if not c.start else []
+        if lost:
+            records = counted(len(lost), "record")
+            c.notify(f"Not everything before the compaction was brought back: the transcript lacks {records} ({lost[0][:8]}).")
     c.record_event("undo", {"decision": target, "since": last_item(c)})
 
 
@@ -70,12 +75,3 @@ def _begins_with(c: Conversation, boundary: str) -> bool:
     """Return whether a transcript begins with a compaction, because what it replaced is in another file or was cut off."""
     first = next((record for record in c.store.read() if isinstance(record, Message | Boundary) and not record.sidechain), None)
     return first is not None and first.uuid == boundary
-
-
-def _report_gaps(c: Conversation, undone: Boundary) -> None:
-    """Tell the user which records before an undone compaction the transcript lacks. An earlier compaction leaves no gaps in view."""
-    visible = {undone.uuid, *(item.uuid for item in c.log.view.items)}
-    lost = [parent for parent, record in c.log.tree.missing.items() if record in visible] if not c.start else []
-    if lost:
-        records = counted(len(lost), "record")
-        c.notify(f"Not everything before the compaction was brought back: the transcript lacks {records} ({lost[0][:8]}).")

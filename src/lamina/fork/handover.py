@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from ..core.blocks import DIGEST_BYTES, Wire, canonical, tool_result
+from ..core.blocks import DIGEST_BYTES, Wire, canonical, tool_result, unmarked
 from ..core.errors import LaminaError
 from ..core.prefix import ROOT, Reason, base_chain, link
 
@@ -47,17 +47,13 @@ class Handover(msgspec.Struct, frozen=True):
     unseen: frozenset[str] = frozenset()  # those that the parent's coming request still shows whole
 
 
-def _unmarked(block: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {key: value for key, value in block.items() if key != "cache_control"} if "cache_control" in block else block
-
-
 def chain_of(messages: Iterable[Mapping[str, Any]]) -> list[bytes]:
     """Return one link per block, without cache marks."""
     chain: list[bytes] = []
     last = ROOT
     for message in messages:
         for block in message["content"]:
-            last = link(last, message["role"], blake2b(canonical(_unmarked(block)), digest_size=DIGEST_BYTES).digest())
+            last = link(last, message["role"], blake2b(canonical(unmarked(block)), digest_size=DIGEST_BYTES).digest())
             chain.append(last)
     return chain
 
@@ -80,7 +76,7 @@ def of_request(request: Mapping[str, Any], answer: Sequence[Wire]) -> Handover:
     heads = ("model", "max_tokens", "system", "tools")
     sent_messages = request["messages"]
     marks = [block["cache_control"] for message in sent_messages for block in message["content"] if "cache_control" in block]
-    messages = [{**message, "content": [_unmarked(block) for block in message["content"]]} for message in sent_messages]
+    messages = [{**message, "content": [unmarked(block) for block in message["content"]]} for message in sent_messages]
     messages += [{"role": "assistant", "content": list(answer)}] if answer else []
     chain = chain_of(messages)
     calls = tuple(str(block["id"]) for block in answer if block["type"] == "tool_use")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
@@ -76,8 +77,12 @@ def tokens_of(c: Conversation, words: str) -> int:
     return estimate(measure_all((text(words),)), c.count.calibration) if words else 0
 
 
-def size_of(c: Conversation, blocks: Sequence[Block]) -> int:
+def size_of(c: Conversation, blocks: Iterable[Block]) -> int:
     return estimate(measure_all(blocks, c.memo), c.count.calibration)
+
+
+def size_of_items(c: Conversation, items: Iterable[Item | Attachment]) -> int:
+    return size_of(c, (block for item in items for block in item.blocks))
 
 
 def tell_restored(c: Conversation, put: Restoration) -> None:
@@ -106,7 +111,7 @@ def put_back(
     gone = [item for item in items if item.uuid not in kept_ids]
     _instructions(c, chain, gone, kept, fresh=fresh)
     cut = _pins(c, chain, gone, kept_ids)
-    room -= sum(size_of(c, record.blocks) for record in chain.records)
+    room -= size_of_items(c, chain.records)
     if most := c.limits.scaled(c.policy.compact.restored_tokens):
         room = min(room, most)
     texts = _by_kind(c)
@@ -114,7 +119,7 @@ def put_back(
     registered = {skill.key for skill in texts["skill"]}
     texts["skill"] += [skill for skill in invoked_skills(gone) if skill.key not in registered]
     _files(c, chain, kept, max(0, room - _reserved(c, texts)))
-    _from_host(c, chain, kept, max(0, room - sum(size_of(c, record.blocks) for record in chain.restored)), texts)
+    _from_host(c, chain, kept, max(0, room - size_of_items(c, chain.restored)), texts)
     return Restoration(tuple(chain.records), chain.elsewhere, tuple(chain.files), tuple(chain.skipped), cut)
 
 
@@ -185,7 +190,7 @@ def _pinned(words: str, head: str = PINNED) -> str:
 
 
 def _shortened(c: Conversation, pin: str, words: str, budget: int) -> str:
-    excerpt = shortened(words, budget, lambda part: tokens_of(c, part), least=LEAST_CHARACTERS)
+    excerpt = shortened(words, budget, partial(tokens_of, c), least=LEAST_CHARACTERS)
     return _pinned(excerpt, PINNED_EXPAND.format(pin=pin) if c.prompt.reach.expand else PINNED_CUT)
 
 
@@ -204,7 +209,7 @@ def _files(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) -> N
         contents.values(),
         each=limits.scaled(policy.file_tokens),
         total=min(limits.scaled(policy.files_tokens), room),
-        tokens=lambda words: tokens_of(c, words),
+        tokens=partial(tokens_of, c),
     )
     for file in restored.back:
         chain.restored.append(chain.add("file", (text(file.text),), facts=_facts(contents[file.key], len(file.text))))
@@ -253,7 +258,7 @@ def _found(source: ReadFile) -> FoundFile:
 
 
 def _reserved(c: Conversation, texts: Mapping[str, Sequence[RestoredText]]) -> int:
-    return reserve_whole((item for group in texts.values() for item in group), lambda words: tokens_of(c, words))
+    return reserve_whole((item for group in texts.values() for item in group), partial(tokens_of, c))
 
 
 def _from_host(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int, texts: dict[str, list[RestoredText]]) -> None:
@@ -265,9 +270,7 @@ def _from_host(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int, 
         group = texts.pop(kind)
         most = room - _reserved(c, texts)
         most = min(most, limits.scaled(policy.skills_tokens)) if kind == "skill" else most
-        restored = texts_back(
-            group, each=limits.scaled(policy.skill_tokens), total=most, tokens=lambda words: tokens_of(c, words)
-        )
+        restored = texts_back(group, each=limits.scaled(policy.skill_tokens), total=most, tokens=partial(tokens_of, c))
         for restorable in restored.back:
             if restorable.text not in still:
                 room -= size_of(c, chain.add(restorable.kind, (text(restorable.text),)).blocks)

@@ -141,5 +141,8 @@ def as_kept(block: ToolResult, tool: str, preview: str | None, spill: Spill | No
 
 def is_nothing(block: ToolResult) -> bool:
     """Return whether a result is empty: no error, no images, and only whitespace."""
-    other = isinstance(block.content, list) and any(part.get("type") != "text" for part in block.content)
-    return not block.is_error and not other and not block.text.strip()
+    return not block.is_error and not is_mixed(block) and not block.text.strip()
+
+
+def is_mixed(block: ToolResult) -> bool:
+    return bool(_others(block))

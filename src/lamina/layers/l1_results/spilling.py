@@ -25,7 +25,7 @@ from ...disk.session_files.spills import WrittenResult, open_result, open_spills
 from ...disk.temp_files import Durability
 from .plan import ResultBudget
 from .preview import cut, head_of, last_lines, once_preview, persisted, rest_of
-from .reopen import LoggedResults
+from .reopen import LoggedResults, is_mixed
 from .source import BYTES_PER_CHARACTER, CHUNK, Tape, is_json, tape_of
 
 # The scan for secrets takes about half a millisecond per kilobyte, so only this many bytes are scanned.
@@ -318,10 +318,6 @@ def unsent_results(c: Conversation) -> Iterator[ToolResult]:
             return
         if not item.synthetic:
             yield from (block for block in item.blocks if isinstance(block, ToolResult))
-
-
-def is_mixed(block: ToolResult) -> bool:
-    return isinstance(block.content, list) and any(part.get("type") != "text" for part in block.content)
 
 
 def _with_text(block: ToolResult, text: str) -> list[Wire]:

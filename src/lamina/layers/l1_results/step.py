@@ -41,9 +41,9 @@ from .plan import (
     weigh,
 )
 from .preview import cut_to_page
-from .reopen import LoggedResults, as_kept, is_nothing
+from .reopen import LoggedResults, as_kept, is_mixed, is_nothing
 from .source import Readable, RereadStream, is_json, read_small, result_output, tape_of, whole_text
-from .spilling import ResultsState, Spilling, is_mixed, most_that_fits, unsent_results
+from .spilling import ResultsState, Spilling, most_that_fits, unsent_results
 
 LAYER = "l1_results"
 # Results shorter than this are never spilled or cut, however small the window, so the log is not read to find out.

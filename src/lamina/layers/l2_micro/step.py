@@ -20,6 +20,7 @@ messages and rebuilt from the log after a resume.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +177,7 @@ def _when_cold(c: Conversation, state: MicroState) -> bool:
         node=uuid[:SHORT_ID] if c.prompt.reach.expand else "",
         tools=clearable_in(c),
         failed=failed_calls(c.log.view.items) if planned.inputs else (),
-        measure=lambda block: tokens_of(c, block),
+        measure=partial(tokens_of, c),
     )
     if not carry_out(c, state, planned.results, trigger="cold", at_least=1, answers=answers, uuid=uuid):
         return False
@@ -231,7 +232,7 @@ def _shorten_answers(c: Conversation, state: MicroState) -> None:
         keep_tokens=c.limits.scaled(micro.keep_tokens),
         keep_last=micro.keep_last,
         save_at_least=c.limits.scaled(micro.save_at_least),
-        measure=lambda block: tokens_of(c, block),
+        measure=partial(tokens_of, c),
     )
     if not answers:
         return
@@ -328,7 +329,7 @@ def updated_state(c: Conversation) -> MicroState:
         state.spared |= {name for record in undone for name in (*record.markers, *record.shortened)}
     cold = c.policy.cold
     rules = Rules(clearable_in(c), state.spared, state.marker_tokens, cold.clear or cold.repeated)
-    if state.registry.follow(c.log.view, rules, lambda block: tokens_of(c, block)):
+    if state.registry.follow(c.log.view, rules, partial(tokens_of, c)):
         c.cache_edits.prune(state.registry)
     return state
 

@@ -33,6 +33,7 @@ from ...conversation.compaction.restoration import (
     PIN,
     put_back,
     size_of,
+    size_of_items,
     tokens_of,
 )
 from ...conversation.compaction.user_messages import escaped, said_in, select
@@ -110,7 +111,7 @@ def compact(c: Conversation, hooks: CompactHooks) -> Flow[Compacted | None]:
         return None
     began, before = c.clock(), c.count.tokens
     age = c.background.running(NAME)
-    # An update that has been running for so long is probably stuck.
+    # An update that has been running for longer is probably stuck, and nothing waits for it.
     if age is not None and age < c.policy.notes.stale_seconds:
         yield Wait(NAME, c.policy.notes.wait_seconds)
     take_job_results(c)
@@ -190,7 +191,7 @@ def _tail(c: Conversation, covered: str) -> NotesTail | None:
 
 def _summary(c: Conversation, notes: Notes, tail: NotesTail, node: str) -> str:
     assert c.directory is not None
-    fitting = cut(notes, lambda words: tokens_of(c, words), limits_of(c).section, prompt_sections(__file__, "summary")["cut"])
+    fitting = cut(notes, partial(tokens_of, c), limits_of(c).section, prompt_sections(__file__, "summary")["cut"])
     places = {"path": str(notes_path(c.directory)), "transcript": str(c.store.path), "node": node}
     summary = escaped(summary_text(fitting, **places, reach=c.prompt.reach))
     return "\n\n".join([summary, *_sections_from_log(c, tail, summary)])
@@ -202,11 +203,11 @@ def _sections_from_log(c: Conversation, tail: NotesTail, summary: str) -> Iterat
     A summary contains the same parts, so the next compaction finds them again, whichever way it is made."""
     tail_ids = set(tail.kept)
     gone = [item for item in c.log.view.items if item.uuid not in tail_ids]
-    stays = c.count.before_messages + size_of(c, [block for item in _kept(c, tail) for block in item.blocks])
+    stays = c.count.before_messages + size_of_items(c, _kept(c, tail))
     budget = budget_of(c, max(0, ceiling(c) - stays - tokens_of(c, summary)))
     if words := said_in(gone):
-        yield users_section(select(words, budget.users, lambda part: tokens_of(c, part)))
-    if files := listed(used_in(gone, str(c.cwd)), budget.files, lambda part: tokens_of(c, part)):
+        yield users_section(select(words, budget.users, partial(tokens_of, c)))
+    if files := listed(used_in(gone, str(c.cwd)), budget.files, partial(tokens_of, c)):
         yield files
 
 
@@ -361,8 +362,12 @@ def _last_answer_calls_tool(c: Conversation) -> bool:
 def _job(c: Conversation, cursor: Cursor) -> Callable[[Abort], UpdateOutcome]:
     """Return the update as a background job. It copies everything it needs now and never touches the conversation."""
     assert c.directory is not None
+    limits, model = limits_of(c), known(c.prompt.model)
+    max_tokens = max(c.prompt.max_tokens, limits.total + SPARE_SECTIONS * limits.section)
+    if model is not None and model.max_output:
+        max_tokens = min(max_tokens, model.max_output)
     order = NotesOrder(
-        path=notes_path(c.directory), home=c.home, how=_how(c), limits=limits_of(c), cursor=cursor, max_tokens=_max_tokens(c)
+        path=notes_path(c.directory), home=c.home, how=_how(c), limits=limits, cursor=cursor, max_tokens=max_tokens
     )
     handover, size, ask, draft = hand_over(c), _size(c.count.calibration), c.ask_side, Draft()
     tool_runner = None
@@ -389,13 +394,6 @@ def _how(c: Conversation) -> How:
 
 def limits_of(c: Conversation) -> NotesLimits:
     return NotesLimits(c.limits.scaled(c.policy.notes.section_tokens), c.limits.scaled(c.policy.notes.total_tokens))
-
-
-def _max_tokens(c: Conversation) -> int:
-    limits = limits_of(c)
-    wanted = max(c.prompt.max_tokens, limits.total + SPARE_SECTIONS * limits.section)
-    model = known(c.prompt.model)
-    return min(wanted, model.max_output) if model is not None and model.max_output else wanted
 
 
 def _size(calibration: Calibration) -> Size:

@@ -7,18 +7,17 @@ Both are logged as spans with receipts and can be undone like any span. `plan_sn
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 from itertools import pairwise
 from uuid import uuid4
 
 import msgspec
 
 from ...conversation.compaction.cuts import FOLDED, Size, is_said, legal_cuts
-from ...conversation.compaction.restoration import PIN
+from ...conversation.compaction.restoration import PIN, size_of
 from ...conversation.state import Conversation
-from ...conversation.window.estimate import estimate
-from ...conversation.window.features import measure_all
-from ...core.blocks import Block, Text, Wire
+from ...core.blocks import Text, Wire
 from ...core.errors import InputError, UsageError
 from ...core.fence import escape
 from ...core.receipts import Fate, Told, write_receipt
@@ -36,7 +35,7 @@ def snip(c: Conversation, first: str, last: str) -> Span:
     """Remove a range of messages from the view; `undo` restores it."""
     if not c.settings.snip:
         raise UsageError("Snipping messages is turned off (setting lamina.snip).")
-    folded = plan_snip(c.log.view.items, first, last, size=_size(c), pinned=_pinned(c))
+    folded = plan_snip(c.log.view.items, first, last, size=partial(size_of, c), pinned=_pinned(c))
     before = c.count.tokens
     span = _enter(c, "snip", "snipped", folded)
     _record(c, span, {"messages": len(span.ids), "tokens_before": before})
@@ -54,7 +53,7 @@ def collapse(c: Conversation) -> None:
     keep = c.limits.scaled(c.policy.compact.collapse_keep)
     items = c.log.view.items
     before = c.count.tokens
-    folded = plan_collapse(items, free=free, keep=keep, size=_size(c), pinned=_pinned(c))
+    folded = plan_collapse(items, free=free, keep=keep, size=partial(size_of, c), pinned=_pinned(c))
     # Newest first, so that the positions of the older ones stay valid.
     spans = [_enter(c, "collapse", "folded", turn) for turn in reversed(folded)]
     if spans:
@@ -85,13 +84,6 @@ def _pinned(c: Conversation) -> set[str]:
     pins = c.log.view.pins
     carried = {item.uuid for item in c.log.view.items if item.kind.removeprefix(f"attachment:{PIN}") in pins}
     return carried | {pin.target for pin in pins.values() if pin.target is not None}
-
-
-def _size(c: Conversation) -> Size:
-    def size(blocks: Iterable[Block]) -> int:
-        return estimate(measure_all(blocks, c.memo), c.count.calibration)
-
-    return size
 
 
 class Folded(msgspec.Struct, frozen=True):

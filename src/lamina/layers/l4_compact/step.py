@@ -14,6 +14,7 @@ A summary is committed only if the view gets smaller with it and the context res
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple, TypeAlias
 from uuid import uuid4
 
@@ -24,7 +25,7 @@ from ...conversation.compaction.commit import Compacted, CompactionRequest, How,
 from ...conversation.compaction.compose import SummaryOrigin, WayBack, compose, used_in
 from ...conversation.compaction.cuts import FOLDED, is_said, rounds
 from ...conversation.compaction.hooks import CompactHooks
-from ...conversation.compaction.restoration import Restoration, put_back, size_of, tokens_of
+from ...conversation.compaction.restoration import Restoration, put_back, size_of, size_of_items, tokens_of
 from ...conversation.compaction.user_messages import LEAST_CHARACTERS, escaped, said_in, shortened, words_of
 from ...conversation.state import Conversation
 from ...conversation.triggers import CompactionRoom, compaction_room, last_compaction, nearly_full
@@ -105,7 +106,10 @@ def if_needed(c: Conversation, quick: QuickCompaction) -> Flow[None]:
         return
     if not full and (ledger.stopped or _is_vetoed(c, ledger)):
         return
-    ledger = filled(ledger, _turns_since_compaction(c), c.policy.compact)
+    turns, newest = None, last_compaction(c)
+    if newest is not None:
+        turns = turns_since(c.log.view.items, newest.kept, answers_a_turn=c.limits.scaled(ANSWERS_A_TURN))
+    ledger = filled(ledger, turns, c.policy.compact)
     if ledger.stopped == "thrashing" and count < c.limits.latest:
         return  # only the policy's own, earlier threshold is reached again so soon: wait for that of the window
     if ledger.stopped == "thrashing":
@@ -335,7 +339,7 @@ def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None, refused: 
     most = max(0, ceiling(c) - room.base - reserve(c) // 2)
     return plan(
         items,
-        size=lambda blocks: size_of(c, tuple(blocks)),
+        size=partial(size_of, c),
         tail_min=min(limits.scaled(policy.tail_min), most),
         tail_max=min(limits.scaled(policy.tail_max), most),
         most_kept=(room.at - room.base) * MOST_KEPT_PERCENT // 100,
@@ -377,13 +381,6 @@ def _last_said(c: Conversation) -> str:
     return next((item.uuid for item in reversed(c.log.view.items) if is_said(item)), "none")
 
 
-def _turns_since_compaction(c: Conversation) -> int | None:
-    newest = last_compaction(c)
-    if newest is None:
-        return None
-    return turns_since(c.log.view.items, newest.kept, answers_a_turn=c.limits.scaled(ANSWERS_A_TURN))
-
-
 def _write(c: Conversation, ledger: BreakerLedger, why: str = "") -> None:
     """Log the state of the breaker, and notify the user if it has just tripped."""
     c.record_event(EVENT, ledger.to_json())
@@ -419,13 +416,10 @@ def put_together(
     """Return the view that a compaction would leave. Nothing is written.
 
     With `fresh` off, the host is not asked for anything that could change its state, so a preview can call this too."""
-
-    def tokens(words: str) -> int:
-        return tokens_of(c, words)
-
+    tokens = partial(tokens_of, c)
     part = items[planned.start : planned.end]
     remaining = [*items[: planned.start], *items[planned.end :]]
-    stays = c.count.before_messages + size_of(c, [block for item in remaining for block in item.blocks])
+    stays = c.count.before_messages + size_of_items(c, remaining)
     room = max(0, ceiling(c) - stays - tokens(got.text))
     written = compose(
         got.text,
@@ -438,7 +432,7 @@ def put_together(
     )
     size = tokens(written)
     put = put_back(c, items, by=by, parent=parent, kept=remaining, room=max(0, ceiling(c) - stays - size), fresh=fresh)
-    return SummaryParts(written, put, stays + size + size_of(c, [block for record in put.records for block in record.blocks]))
+    return SummaryParts(written, put, stays + size + size_of_items(c, put.records))
 
 
 def _way(c: Conversation, node: str) -> WayBack:
@@ -462,7 +456,7 @@ def apply_summary(
     if too_large and (short := _within_room(c, got, parts.after - ceiling(c))) != got:
         got, parts = short, put_together(c, items, planned, short, wanted, by=decision, parent=parent)
     # Both sides use the same estimate, since the provider's reported count may follow another rule.
-    was = c.count.before_messages + size_of(c, [block for item in items for block in item.blocks])
+    was = c.count.before_messages + size_of_items(c, items)
     if parts.after >= was:
         why = f"the conversation would not get smaller ({was:,} tokens before, {parts.after:,} after)"
         return Compacted(why=why, usage=got.usage, tokens_before=wanted.before)
@@ -487,10 +481,7 @@ def _within_room(c: Conversation, got: SummaryMade, over: int) -> SummaryMade:
     """Shorten a summary with which the window would hold `over` tokens too many, or that is longer than it was asked to be.
 
     One that fills the window could never be compacted again, and every call would pay for it."""
-
-    def tokens(words: str) -> int:
-        return tokens_of(c, words)
-
+    tokens = partial(tokens_of, c)
     most = min(reserve(c), tokens(got.text) - max(0, over))
     return msgspec.structs.replace(got, text=shortened(got.text, max(1, most), tokens, least=LEAST_CHARACTERS))
 

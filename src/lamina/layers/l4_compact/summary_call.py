@@ -21,7 +21,7 @@ import msgspec
 
 from ...conversation import forks
 from ...conversation.compaction.cuts import FOLDED, rounds
-from ...conversation.compaction.restoration import size_of, tokens_of
+from ...conversation.compaction.restoration import size_of, size_of_items, tokens_of
 from ...conversation.isolate import take_job_results
 from ...conversation.price import is_near
 from ...conversation.state import Conversation, seconds_between
@@ -183,8 +183,8 @@ def without_model(c: Conversation, items: Sequence[Item], planned: SummaryPlan, 
     """Return a summary made by rules. It is always possible, and smaller than the part it replaces. `why` is the reason why the
     model did not write it."""
     part = items[planned.start : planned.end]
-    whole = size_of(c, [block for item in part for block in item.blocks])
-    text = mechanical(part, min(_most_by_rules(c), max(1, whole // 2)), lambda words: tokens_of(c, words))
+    whole = size_of_items(c, part)
+    text = mechanical(part, min(_most_by_rules(c), max(1, whole // 2)), partial(tokens_of, c))
     answered = [span for span in rounds(part) if any(item.role == "assistant" for item in part[span.start : span.end])]
     return SummaryMade(text, usage, len(answered), frozenset(item.uuid for item in part), instead=why)
 
@@ -237,7 +237,7 @@ def begin_ahead(c: Conversation, count: int) -> None:
         # The conversation continues with the preview of a result that is shown once; the summary has seen the whole.
         state.links = min(handover.links, stable)
         state.last = chain[state.links - 1] if stable < handover.links else handover.last
-        state.most = size_of(c, [block for item in items for block in item.blocks])
+        state.most = size_of_items(c, items)
         state.text, state.usage = "", Usage()
 
 
@@ -262,7 +262,7 @@ def _take_ahead(c: Conversation, job: JobResult) -> None:
     outcome: ForkOutcome = job.value
     forks.ended(c, PURPOSE, outcome, job.seconds)
     state = c.layer_state(SummaryAhead)
-    summary = read_summary(outcome.reply, most=state.most, tokens=lambda words: tokens_of(c, words))
+    summary = read_summary(outcome.reply, most=state.most, tokens=partial(tokens_of, c))
     if isinstance(summary, Rejected):
         c.record_event("summary_rejected", {"why": summary.why})
     else:

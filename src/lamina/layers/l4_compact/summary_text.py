@@ -219,16 +219,14 @@ def _analysis_end(tags: Sequence[_Tag]) -> int:
     if not tags or tags[0].name != "analysis" or tags[0].closes:
         return 0
     closed = [index for index, tag in enumerate(tags) if tag.name == "analysis" and tag.closes]
-    seam = next((tags[index].end for index in closed if _is_seam(*tags[index : index + 2])), None)
+    opened = {index: tag.start for index, tag in enumerate(tags) if tag.name == "summary" and not tag.closes}
+    seams = (tags[index].end for index in closed if index + 1 in opened and opened[index + 1] - tags[index].end <= SEAM)
+    seam = next(seams, None)
     # Section 1 before the seam means that the analysis was never closed, and the seam is a quotation.
     first = next((tag.start for tag in tags if tag.heads), None)
     if seam is None and first is None:
         return tags[closed[0]].end if closed else 0
     return min(index for index in (seam, first) if index is not None)
-
-
-def _is_seam(tag: _Tag, after: _Tag | None = None) -> bool:
-    return after is not None and after.name == "summary" and not after.closes and after.start - tag.end <= SEAM
 
 
 def _start(tags: Sequence[_Tag], headings: Sequence[int]) -> int | None:
