@@ -183,11 +183,14 @@ def roll_back(store: DirectoryStore) -> tuple[str, ...]:
     lines = [row for row in others if row.file != INDEX and row.why is not None and row.why.undoes != act]
     why = msgspec.structs.replace(begin, why="undid an interrupted change", undoes=act)
     marks = _IndexMarks.of(history, [row for row in rows if row.file == INDEX and row.why is not None and row.why.undoes != act])
-    steps = _steps(store, find_runs(lines, [act]))
+    runs = find_runs(lines, [act])
+    steps = _steps(store, runs)
     back, left = ([step for step in steps if bool(step.change.problem) == wrong] for wrong in (False, True))
     history.resume(why)
     try:
-        _go_back(store, back, left, marks, why=why)
+        # A removal that was stopped may have dropped the line of a file that is still there.
+        touched = {fold_name(file) for run in runs for file in (run[-1].file, _start(run[0])[0])}
+        _go_back(store, back, left, marks, why=why, touched=touched)
         history.end(store.index_file.data(), now=store.clock())
     finally:
         history.leave()
@@ -238,6 +241,7 @@ def _go_back(
     *,
     why: ChangeReason,
     only: bool = False,
+    touched: Collection[str] = (),
 ) -> None:
     """Restore files, remove others, then restore the index: no line points at a missing file."""
     for step in sorted(back, key=lambda step: step.data is None):
@@ -253,7 +257,7 @@ def _go_back(
             change = MemoryChange(step.home, name, "restore", step.there, step.data, why, step.memory)
             store.write(change, mtime_ns=step.mtime_ns)
     if marks is not None:
-        _restore_index(store, back, left, marks, only=only)
+        _restore_index(store, back, left, marks, only=only, touched=touched)
         return
     for step in back:
         if step.data is not None and (topic := store.topic_files.topic(step.home)) is not None:
@@ -282,8 +286,10 @@ class _IndexMarks(NamedTuple):
         return cls(found, made, bool(marks[0].digest))
 
 
-def _restore_index(store: DirectoryStore, back: list[_Step], left: list[_Step], marks: _IndexMarks, *, only: bool) -> None:
-    restored = {file for step in back for file in step.files}
+def _restore_index(
+    store: DirectoryStore, back: list[_Step], left: list[_Step], marks: _IndexMarks, *, only: bool, touched: Collection[str]
+) -> None:
+    restored = {file for step in back for file in step.files} | ({*touched} - {file for step in left for file in step.files})
     stay = {file for step in left for file in step.files} - restored
 
     def restore(now: str) -> str:
