@@ -38,8 +38,8 @@ def run_dream_command(chat: Chat, rest: str) -> None:
             record, recovered = end_dream(chat.memory_source)
             chat.warn(recovered)
             chat.screen.report(f"{STILL_RUNS.format(id=record.id)}." if record.status == "running" else describe_end(record))
-        case "undo":
-            _undo(chat, more.strip() or None)
+        case "undo" | "redo":
+            _undo(chat, more.strip() or None, again=word == "redo")
         case _:
             chat.screen.report(f"Unknown command /dream {word}. Usage: /dream {DREAM_TAKES}", "red")
 
@@ -66,9 +66,9 @@ def _now(chat: Chat) -> None:
         chat.screen.reports(list_remarks(record), "dim", indent="  ")
 
 
-def _undo(chat: Chat, which: str | None) -> None:
-    undone = undo_dream(chat.memory_source, which)
+def _undo(chat: Chat, which: str | None, *, again: bool) -> None:
+    undone = undo_dream(chat.memory_source, which, again=again)
     chat.warn(undone.said)
     if undone.back or not undone.said:
-        chat.screen.report(describe_undo(undone))
+        chat.screen.report(describe_undo(undone, again=again))
     chat.screen.reports((f"{one.file} {one.why}" for one in undone.left), "dim", indent="  ")

@@ -221,6 +221,7 @@ LINES: dict[str, str] = {
     "{n} minute[s]": "{n} 分钟",
     "only {n} of {m} session[s] since the last dream": "上次整理以来只有 {n} 个会话，需要 {m} 个",
     "Undid dream {id}: restored {what}.": "已撤销整理 {id}：恢复了{what}。",
+    "Applied dream {id} again: changed {what}.": "已重新应用整理 {id}：更改了{what}。",
     "the index": "索引",
     "{n} memor[y|ies]": " {n} 条记忆",
     "Stopped dream {id}. Memory is as it was before.": "已停止整理 {id}。记忆和之前一样。",
