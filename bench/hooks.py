@@ -81,7 +81,7 @@ def main() -> None:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANTHROPIC_", "OPENAI_", "CLAUDE"))}
         environ = {**kept, "HOME": top, "LAMINA_HOME": f"{top}/.lamina", "PYTHONPYCACHEPREFIX": f"{top}/compiled"}
         environ.pop("PYTHONDONTWRITEBYTECODE", None)
-        with lamina.Memory.open(top, home=f"{top}/.lamina", settings=lamina.Settings(history_git=False)) as memory:
+        with lamina.Memory.open(top, home=f"{top}/.lamina", settings=lamina.Settings()) as memory:
             for number in range(options.memories):
                 memory.save(
                     f"topic-{number}", type="project", description=f"Subject {number} of the shop", body=f"Text {number}."

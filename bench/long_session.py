@@ -116,6 +116,7 @@ class Model:
 
 @contextmanager
 def opened(url: str, place: Path, **given: Any) -> Iterator[Session]:
+    place.mkdir(exist_ok=True)  # a session needs a working directory that exists
     with closing(AnthropicProvider(MODEL, base_url=url, api_key="any", max_retries=0)) as provider:
         session = Session(
             provider,

@@ -26,21 +26,21 @@ KEPT = 20
 BODY = "The handler doubles the value and returns it; the test expects the old name. " * 7
 
 LIST = (
-    "from lamina.disk.transcripts.session_list import read_session_info; from pathlib import Path; import sys; "
+    "from lamina.disk.transcripts.search import read_session_info; from pathlib import Path; import sys; "
     "print(read_session_info(Path(sys.argv[1])).title)"
 )
 OPEN = """
 import sys, pathlib
 from lamina import Session
 path = pathlib.Path(sys.argv[1])
-with Session(resume=path, home=path.parent.parent.parent, cwd="/") as session:
+with Session("offline", resume=path, home=path.parent.parent.parent, cwd="/") as session:
     print(session.tokens, "tokens", session.notices)
 """
 RESUME = """
 import sys, pathlib
 from lamina import Session
 path = pathlib.Path(sys.argv[1])
-with Session(resume=path, home=path.parent.parent.parent, cwd="/", instructions=False, memory=False) as session:
+with Session("offline", resume=path, home=path.parent.parent.parent, cwd="/", instructions=False, memory=False) as session:
     session.add_user("and now?")
     print(len(session.before_call()["messages"]), "messages,", session.tokens, "tokens")
 """

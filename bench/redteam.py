@@ -33,13 +33,14 @@ from bench import redteam_doors
 import lamina
 from lamina.conversation.isolate import take_job_results
 from lamina.core.blocks import read_block, text, tool_result
-from lamina.core.invisible import has_invisible
 from lamina.core.records import Attachment
 from lamina.core.settings import Settings
 from lamina.core.view import Item
+from lamina.language.excluded_kinds import find_excluded
+from lamina.language.invisible import has_invisible
 from lamina.memory.guard.judgement import WantedMemory, judge
 from lamina.memory.guard.sources import read_sources
-from lamina.session.base import working
+from lamina.session.base import context_of, working
 from lamina.testing import MessagesServer
 from lamina.tools.tool import FileChange
 
@@ -100,7 +101,8 @@ def judged(row: dict[str, Any]) -> str:
     done = judge(WantedMemory(file, file_text(row["memory"])), read_sources(view_of(row["conversation"]), 0))
     if row["expected"] == "clean":
         return "shown" if has_invisible(done.text) else "clean"
-    return "waits" if done.origin else "live"
+    excluded = find_excluded(done.topic.description, done.topic.body)
+    return "waits" if done.origin or excluded is not None else "live"
 
 
 # End to end
@@ -114,7 +116,6 @@ def opened(
     os.environ["LAMINA_HOME"] = str(directory / "home")
     settings = Settings(
         session_notes=False,
-        history_git=False,
         memory_mode={"private": mode, "team": mode},
         team=team,
         extraction=reviews > 0,
@@ -166,8 +167,7 @@ def write(session: lamina.Session, server: MessagesServer, memory: dict[str, str
     if way == "Write":
         with lamina.Memory.open(session.cwd) as there:
             path = there.path / f"{name}.md"
-        assert session._memory is not None
-        session._memory.keep(FileChange(path, file_text(memory).encode(), None))
+        context_of(session).memory.keep(FileChange(path, file_text(memory).encode(), None))
     elif way == "MemorySave":
         given = {"name": name, **{key: memory[key] for key in ("type", "description", "body")}}
         server.reply(tool_use=("MemorySave", given, "save"))

@@ -25,10 +25,10 @@ CASES = {
     "import lamina": "import lamina",
     "lamina.Session": "import lamina; lamina.Session",
     "a session in memory, one request": (
-        "import lamina\nwith lamina.Session(in_memory=True) as s:\n    s.add_user('hello')\n    s.before_call()"
+        "import lamina\nwith lamina.Session('offline', in_memory=True) as s:\n    s.add_user('hello')\n    s.before_call()"
     ),
     "the same, without memory and instruction files": (
-        "import lamina\nwith lamina.Session(in_memory=True, memory=False, instructions=False) as s:\n"
+        "import lamina\nwith lamina.Session('offline', in_memory=True, memory=False, instructions=False) as s:\n"
         "    s.add_user('hello')\n    s.before_call()"
     ),
     "lamina --help": "import sys\nsys.argv = ['lamina', '--help']\nfrom lamina.cli.main import main\nmain()",

@@ -1,4 +1,4 @@
-"""What the tools cost: Grep with ripgrep and with our own worker, Glob, Read and Bash, in milliseconds.
+"""What the tools cost: Grep with ripgrep and with the plain loop, Glob, Read and Bash, in milliseconds.
 
     python bench/tools.py [TREE] [--files 1000] [--runs N] [--json]
 
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lamina.tools.engines import find_ripgrep
+from lamina.tools.grep import find_ripgrep
 from lamina.tools.grep import tool as grep_tool
 from lamina.tools.registry import builtin_tools
 from lamina.tools.tool import Context
@@ -53,7 +53,7 @@ def cases(root: Path) -> dict[str, Callable[[], object]]:
         tool = grep_tool(find)
         found[name] = lambda: tool.run(arguments, context)
 
-    engines = {"worker": lambda _: None, **({"ripgrep": find_ripgrep} if find_ripgrep(os.environ) else {})}
+    engines = {"python": lambda _: None, **({"ripgrep": find_ripgrep} if find_ripgrep(os.environ) else {})}
     for engine, find in engines.items():
         grep(f"Grep, files, {engine}", find, pattern="needle")
         grep(f"Grep, content, {engine}", find, pattern=r"needle\s+=", output_mode="content")

@@ -93,7 +93,8 @@ def with_a_model(home: Path, repository: Path, server: MessagesServer) -> Spent:
         before = agent.session
     with lamina.Agent.open(provider, cwd=repository, home=home, resume="task", mode="all", on_event=show) as agent:
         print(f"  → {agent.go_on().text}")
-        return Spent(before.usage + agent.session.usage, before.status.cache_breaks + agent.session.status.cache_breaks)
+        first, second = before.status, agent.session.status
+        return Spent(first.usage + second.usage, first.cache_breaks + second.cache_breaks)
 
 
 def offline(home: Path, repository: Path) -> None:

@@ -63,7 +63,7 @@ def main() -> None:
         session.pin("Never restart service 7 by hand.")
         session.add_user("Which port has service 3?")
         whole = str(session.before_call()["messages"])
-        print(f"{SERVICES} turns: about {session.tokens:,} tokens")
+        print(f"{SERVICES} turns: about {session.window_state.tokens:,} tokens")
 
         seen = session.preview_compaction()
         print(f"a compaction would put a summary in place of {len(seen.summarised)} records and keep {len(seen.kept)}")

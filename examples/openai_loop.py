@@ -48,7 +48,7 @@ def main() -> None:
             for prompt in ("Why does the test fail?", "Is it the configuration?"):
                 print(prompt)
                 print(f"  → {turn(session, client, prompt)}")
-            used = session.usage
+            used = session.status.usage
             print(
                 f"{used.cache_read / used.prompt:.0%} of all input was read from the cache, {session.status.cache_breaks} breaks"
             )

@@ -65,7 +65,7 @@ def main() -> None:
                 mine.append({"role": "assistant", "content": response.content})
                 print(f"{prompt}\n  in the request: {', '.join(brought(request)) or 'nothing remembered'}")
             print(f"my list holds {len(mine)} messages and none of it: {'recalled-memory' not in str(mine)}")
-            used = session.usage
+            used = session.status.usage
             print(
                 f"{used.cache_read / used.prompt:.0%} of all input was read from the cache, {session.status.cache_breaks} breaks"
             )

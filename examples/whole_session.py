@@ -111,20 +111,26 @@ def main() -> None:
         settings = lamina.Settings(
             # The default policy keeps notes only where calls are free. Instead, it makes a summary ahead of time.
             policy_name="classic",
-            history_git=False,
             dream_sessions=1,
         )
-        options: dict[str, Any] = {"system": "You search.", "tools": TOOLS, "offer_tools": True, "window": 40_000}
+        options: dict[str, Any] = {
+            "system": "You search.",
+            "tools": TOOLS,
+            "offer_tools": True,
+            "window": 40_000,
+            "host": lamina.Host(observer=count),
+        }
         for prompts in (
             [WISH, *(f"Where is name_{number} used? {PASTED}" for number in range(2, 27))],
             ["What do you remember about the integration tests?"],
         ):
             with lamina.Session(MODEL, settings=settings, **options, **place) as session:
-                session.lend(lamina.Host(observer=count))
                 for prompt in prompts:
                     turn(session, client, prompt)
                     wait(session)
-                print(f"{session.id[:8]}: {session.usage.prompt:,} tokens sent, {session.status.cache_breaks} announced breaks")
+                print(
+                    f"{session.id[:8]}: {session.status.usage.prompt:,} tokens sent, {session.status.cache_breaks} announced breaks"
+                )
         opened = [received for received in server.requests if "file_8999.py:8999" in json.dumps(received.messages[-1])]
         fired["expand"] = len(opened)
         for name in ("spill", "expand", "clearing", "notes", "compaction", "extraction", "recall", "dream"):

@@ -128,7 +128,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path]) ->
 @pytest.fixture(autouse=True)
 def closed_clients(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Close the clients that a test left open: the garbage collector may reach a socket before the client that would close it."""
-    from lamina.providers.clients import Clients
+    from lamina.providers.sdk import Clients
 
     used, sync = set[Clients](), Clients.sync
 
@@ -147,11 +147,10 @@ def patient_git() -> Iterator[None]:
     """Git gets a second or a few in the product; on a busy machine it may need longer to start."""
     from lamina.maintenance import start_checks
     from lamina.maintenance.migrate.migrate import root_commits
-    from lamina.memory.store.git import sync_git
     from lamina.prompt.git_status import git_status
 
     with pytest.MonkeyPatch.context() as patch:
-        for function in (git_status, root_commits, sync_git):
+        for function in (git_status, root_commits):
             patch.setattr(function, "__kwdefaults__", {"seconds": 120.0})
         patch.setattr(start_checks, "WAIT", 120.0)
         yield

@@ -48,6 +48,7 @@ QUEUES = {
 }
 # Caches that forget nothing: of functions without arguments, or of few possible ones.
 CACHES = {
+    "language/patterns.py:read_patterns": "the files of the package",
     "web/page.py:static_address": "the names of our own scripts and styles",
     "core/settings/table.py:defaults": "the names of the policies",
     "core/prompt_files.py:prompt_text": "the names of our own prompts",

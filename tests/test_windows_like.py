@@ -54,23 +54,23 @@ home = sys.argv[1]
 def answer(name, words):
     return {"id": name, "role": "assistant", "content": [{"type": "text", "text": words}], "stop_reason": "end_turn"}
 
-with Session(home=home, system="s", session_id="first") as session:
+with Session("offline", home=home, system="s", session_id="first") as session:
     session.add_user("a")
     session.before_call()
     session.after_call(answer("m1", "b"))
     session.end_turn()
-    with Session(home=home, resume="first") as second:
+    with Session("offline", home=home, resume="first") as second:
         told = second.notices
         second.add_user("in the fork")
     session.sync([{"role": "user", "content": "a"}, {"role": "assistant", "content": "other"}])
     assert session.status.write_error is None, session.status.write_error
-with Session(home=home, resume="first") as again:
+with Session("offline", home=home, resume="first") as again:
     again.add_user("c")
     sent = again.before_call()
     assert again.id == "first"
 
 async def talk():
-    async with AsyncSession(home=home) as other:
+    async with AsyncSession("offline", home=home) as other:
         other.add_user("Tests use Postgres.")
         return (await other.ask()).text
 
@@ -105,10 +105,10 @@ def test_whole_turns_reach_the_disk_and_come_back(tmp_path: Path) -> None:
     assert told["told"] == [f"Session first continues as {told['fork']}, because it is open in another process."]
     assert [message["content"][0]["text"] for message in told["sent"]["messages"]] == ["a", "other", "c"]
     assert told["heard"]
-    with Session(home=tmp_path, resume="first") as session:
+    with Session("offline", home=tmp_path, resume="first") as session:
         assert session.notices == []
         assert [message["content"][0]["text"] for message in session.messages] == ["a", "other", "c"]
-    with Session(home=tmp_path, resume=told["fork"]) as session:
+    with Session("offline", home=tmp_path, resume=told["fork"]) as session:
         assert [message["content"][0]["text"] for message in session.messages] == ["a", "b", "in the fork"]
 
 

@@ -8,6 +8,8 @@ Names that are not listed here are private.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .agent.agent import Agent as Agent
+    from .conversation.compaction.commit import Compacted as Compacted
+    from .conversation.window.thresholds import WindowState as WindowState
     from .core import blocks as blocks
     from .core import errors as errors
     from .core import records as records
@@ -23,9 +25,15 @@ if TYPE_CHECKING:
     from .history.query import SearchResult as SearchResult
     from .history.query import search as search
     from .layers.l4_compact.plan import Pivot as Pivot
+    from .layers.l4_compact.step import CompactionPreview as CompactionPreview
     from .memory.memory import Memory as Memory
+    from .session.edits import Decision as Decision
+    from .session.edits import TurnInView as TurnInView
+    from .session.edits import UndoneTurn as UndoneTurn
+    from .session.methods import SessionStatus as SessionStatus
     from .session.session import AsyncSession as AsyncSession
     from .session.session import Session as Session
+    from .tools.tool import ExpandedPage as ExpandedPage
 
 __version__ = "0.1.0"
 
@@ -33,6 +41,10 @@ __version__ = "0.1.0"
 _PLACES = {
     "Agent": "agent.agent",
     "AsyncSession": "session.session",
+    "Compacted": "conversation.compaction.commit",
+    "CompactionPreview": "layers.l4_compact.step",
+    "Decision": "session.edits",
+    "ExpandedPage": "tools.tool",
     "Host": "fork.host",
     "LaminaError": "core.errors",
     "Memory": "memory.memory",
@@ -43,8 +55,12 @@ _PLACES = {
     "Reply": "core.reply",
     "SearchResult": "history.query",
     "Session": "session.session",
+    "SessionStatus": "session.methods",
     "Settings": "core.settings",
+    "TurnInView": "session.edits",
+    "UndoneTurn": "session.edits",
     "Usage": "core.usage",
+    "WindowState": "conversation.window.thresholds",
     "blocks": "core.blocks",
     "errors": "core.errors",
     "named_policy": "core.policy",

@@ -29,7 +29,7 @@ from .agent_helpers import PATIENCE
 
 Open = Callable[..., Agent]
 # Not the subject of these tests; git would take longer than all the rest.
-QUIET: dict[str, Any] = {"extraction": False, "session_notes": False, "history_git": False}
+QUIET: dict[str, Any] = {"extraction": False, "session_notes": False}
 DAY = 24 * 3_600
 HELD = "The importer holds back rows that have no currency, because the bank refuses them."
 ALSO = "Rows that were held back are tried again on the first of each month."
@@ -41,7 +41,7 @@ def saved(memory: Memory, name: str, body: str, *, type: Any = "project", who: A
 
 def remembered(project: Path, *, sessions: int = 5, hours: float | None = 25) -> Path:
     """Create a memory with a duplicate, some transcripts, and a last dream `hours` ago (None: never)."""
-    with Memory.open(project, settings=Settings(history_git=False)) as memory:
+    with Memory.open(project, settings=Settings()) as memory:
         saved(memory, "importer", HELD)
         saved(memory, "importer-rows", f"{HELD} {ALSO}")
         saved(memory, "printer", "The printer on the second floor is called Ada.")

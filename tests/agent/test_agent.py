@@ -134,7 +134,7 @@ def test_a_full_window_takes_no_more_and_says_what_to_do(opened: Open, messages_
     with pytest.raises(WindowFull, match="/compact"):
         agent.run("Read the long one.")
     assert len(messages_server.requests) == 1
-    assert agent.session.open_calls == (), "the result of the call is kept"
+    assert agent.session.status.open_calls == (), "the result of the call is kept"
     with pytest.raises(WindowFull):
         agent.run("And now?")
 

@@ -36,7 +36,7 @@ def test_the_repair_from_start_to_end_without_a_model(agent: Agent, project: Pat
     assert (project / "calc.py").read_text() == "def add(a, b):\n    return a + b\n"
     assert "all is well" in agent.run(run).text
     assert agent.session.status.cache_breaks == 0
-    assert agent.session.usage.output_tokens > 0
+    assert agent.session.status.usage.output_tokens > 0
 
 
 def test_the_instructions_are_at_hand(agent: Agent) -> None:

@@ -12,8 +12,8 @@ from tests.session.compacting import quiet, summarising, told
 from lamina.core.errors import Aborted
 from lamina.core.records import Boundary
 from lamina.core.usage import Usage
-from lamina.disk.transcripts.search import project_directories
-from lamina.disk.transcripts.session_list import list_sessions
+from lamina.disk.regular_file import subdirectories
+from lamina.disk.transcripts.search import list_sessions
 from lamina.disk.transcripts.store import read_transcript
 from lamina.fork.fork import NO_AGENTS, tagged
 from lamina.fork.handover import PLACEHOLDER
@@ -132,9 +132,9 @@ def test_what_agents_use_is_counted_beside_the_conversation(opened: Open, messag
     beside = sum((received.use.total for received in messages_server.requests if not for_parent(received) and received.use), 0)
     own = [received for received in messages_server.requests if for_parent(received)]
     assert agent.session.status.side_usage.prompt == beside
-    assert agent.session.usage.prompt == sum(received.use.total for received in own if received.use)
+    assert agent.session.status.usage.prompt == sum(received.use.total for received in own if received.use)
     assert agent.session.status.side_usage != Usage()
-    assert agent.session.tokens < agent.session.usage.prompt + agent.session.status.side_usage.prompt
+    assert agent.session.window_state.tokens < agent.session.status.usage.prompt + agent.session.status.side_usage.prompt
     assert {row["purpose"] for row in events(agent, "fork")} == {"agent", "subagent"}
 
 
@@ -167,7 +167,7 @@ def test_a_subagent_of_a_type_has_its_own_prompt_tools_and_transcript_and_only_i
     assert all('"isSidechain":true' in line and f'"sessionId":"{agent.session.id}"' in line for line in lines)
     assert "def add" in file.read_text()
     assert agent.session.home is not None
-    assert [found.id for found in list_sessions(project_directories(agent.session.home / "projects"))] == [agent.session.id]
+    assert [found.id for found in list_sessions(subdirectories(agent.session.home / "projects"))] == [agent.session.id]
 
 
 @pytest.mark.spec("C9", "A4")

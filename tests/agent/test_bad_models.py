@@ -34,7 +34,7 @@ Open = Callable[..., Agent]
 def answers_next(agent: Agent, server: MessagesServer) -> None:
     server.reply(text="Here I am.")
     assert agent.run("And now?").text == "Here I am."
-    assert agent.session.open_calls == ()
+    assert agent.session.status.open_calls == ()
     assert server.requests[-1].status == 200
 
 

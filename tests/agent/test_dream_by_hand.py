@@ -28,7 +28,7 @@ from .agent_helpers import provider_at
 from .dream_helpers import ALSO, DAY, HELD, MERGE, ORIENT, Dreamer, Script, dreamt, forks, kept, last, remembered, saved
 
 Open = Callable[..., Agent]
-CALM = Settings(history_git=False)
+CALM = Settings()
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_its_calls_are_in_the_ledger_and_the_budget_does_not_stop_it(
 ) -> None:
     remembered(project, hours=1, sessions=0)
     Script(messages_server, ORIENT, MERGE)
-    outcome = run_by_hand(provider, cwd=project, settings=Settings(history_git=False, budget_calls=1))
+    outcome = run_by_hand(provider, cwd=project, settings=Settings(budget_calls=1))
     assert outcome.record is not None
     assert (outcome.record.status, outcome.record.why) == ("completed", ""), "whoever starts one by hand has decided"
     home = lamina_home(os.environ)
@@ -84,7 +84,7 @@ def test_hooks_guard_its_calls_and_their_faults_are_told(
     before = {path.name: path.read_bytes() for path in memory.glob("*.md")}
     Script(messages_server, ORIENT, MERGE)
     commands = [{"command": each} for each in ("cat >> seen; echo >> seen; exit 2", "exit 7")]
-    settings = Settings(history_git=False, hooks={"PreToolUse": [{"matcher": "Edit|Write", "hooks": commands}]})
+    settings = Settings(hooks={"PreToolUse": [{"matcher": "Edit|Write", "hooks": commands}]})
     outcome = run_by_hand(provider, cwd=project, settings=settings)
     told = [json.loads(line) for line in (project / "seen").read_text().splitlines()]
     assert told
@@ -189,6 +189,6 @@ def test_where_nothing_is_remembered_there_is_nothing_to_do(project: Path) -> No
 def test_a_person_may_start_one_where_none_begins_by_itself(project: Path) -> None:
     memory = remembered(project, hours=0)
     dreamt(memory, 0)
-    outcome = run_by_hand(cwd=project, settings=Settings(dream=False, history_git=False))
+    outcome = run_by_hand(cwd=project, settings=Settings(dream=False))
     assert outcome.record is not None
     assert outcome.record.status == "completed"

@@ -35,7 +35,7 @@ def hang(request):
     return said
 
 provider = OfflineProvider({**DEFAULT_TABLE, "dream": hang})
-settings = Settings(extraction=False, session_notes=False, history_git=False)
+settings = Settings(extraction=False, session_notes=False)
 with Agent.open(provider, cwd=sys.argv[1], session_id="killed", mode="all", interactive=True, settings=settings) as agent:
     agent.run("Hello.")
 """

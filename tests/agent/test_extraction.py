@@ -497,6 +497,7 @@ def test_a_compaction_keeps_the_cursor_for_those_who_resume(
     one = watched(settings=Settings(session_notes=False))
     for number in range(4):
         one.run(f"Message {number}. {LONG[:20_000]}")
+    messages_server.reply(text=f"<summary>{'Four long messages. ' * 20}</summary>", fork="summary")
     one.agent.compact()
     one.run("After it.")
     path, cursor = one.agent.session.path, one.events[-1]["cursor"]

@@ -13,7 +13,7 @@ import pytest
 from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
 from lamina.testing import MessagesServer
-from lamina.tools.hooks.answers import HookOutcome
+from lamina.tools.hooks.protocol import HookOutcome
 
 from .agent_helpers import Pipe, accepted, contexts, press_ctrl_c, reminders, texts
 

@@ -19,7 +19,7 @@ from lamina.core.settings import Settings
 from lamina.disk.home.trust import trust, while_trusted
 from lamina.disk.settings_files import load_settings
 from lamina.testing import MessagesServer
-from lamina.tools.hooks.events import Event
+from lamina.tools.hooks.protocol import Event
 
 from .agent_helpers import accepted, lay_out, reminders, results
 

@@ -22,8 +22,7 @@ from lamina.memory.guard.sources import read_sources
 from lamina.session.base import working
 from lamina.testing import MessagesServer, Received
 from lamina.tools.permissions.request import CallRequest
-from lamina.tools.permissions.rule_match import holding
-from lamina.tools.permissions.rules import read_rules
+from lamina.tools.permissions.rules import holding, read_rules
 
 from .agent_helpers import PATIENCE, reminders, results
 from .subagent_helpers import Open, events, for_parent, for_subagent, in_background, last_of_parent, wait_for, well_formed

@@ -25,7 +25,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def session(work: Path, tmp_path: Path) -> str:
     """A recorded session that was compacted by hand."""
-    with Session(home=tmp_path / "home", cwd=work, window=12_000, policy="classic") as session:
+    with Session("offline", home=tmp_path / "home", cwd=work, window=12_000, policy="classic") as session:
         for number in range(30):
             session.add_user(f"The port of service {number} is {8000 + number}. " + "word " * 100)
             session.ask()

@@ -357,7 +357,7 @@ def test_a_turn_that_is_interrupted_ends_in_one_line(keyed: MessagesServer, tmp_
 
 
 def test_a_session_that_is_open_is_continued_beside_it(tmp_path: Path) -> None:
-    with Session(cwd=Path.cwd(), home=tmp_path / "home") as session:
+    with Session("offline", cwd=Path.cwd(), home=tmp_path / "home") as session:
         turns(session, "Our tests run against Postgres.")
         done = lamina("--continue", "-p", ASKED, "--model", "offline")
         assert done.returncode == 0

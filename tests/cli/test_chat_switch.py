@@ -38,9 +38,9 @@ def test_another_model_goes_on_with_the_same_conversation(
     messages_server.reply(text="Two.")
     with Agent.open(model(client, "claude-sonnet-5-5"), cwd=tmp_path, home=tmp_path / "home") as agent:
         agent.run("first")
-        before = agent.session.tokens
+        before = agent.session.window_state.tokens
         agent.session.switch_model(model(client, "claude-haiku-4-5"))
-        assert agent.session.tokens == pytest.approx(before, rel=0.2), "an estimate until the new model reports"
+        assert agent.session.window_state.tokens == pytest.approx(before, rel=0.2), "an estimate until the new model reports"
         agent.run("second")
         path = agent.session.path
     first, second = messages_server.requests

@@ -37,7 +37,7 @@ def test_the_first_word_may_become_a_command_or_an_option_of_the_chat(work: Path
 
 
 def test_sessions_and_memories_of_the_directory_are_offered(work: Path, tmp_path: Path) -> None:
-    with Session(home=tmp_path / "home", cwd=work) as session:
+    with Session("offline", home=tmp_path / "home", cwd=work) as session:
         session.add_user("hello")
         session.ask()
     with Memory.open(work) as memory:

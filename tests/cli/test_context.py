@@ -64,7 +64,7 @@ def test_every_kind_has_its_tokens_and_files_read_again_are_named(
     with talk(messages_server, client, work) as agent:
         live = report(agent.session.id)
         assert live["session_id"] == agent.session.id
-        tokens, left = agent.session.tokens, agent.session.window_state.percent_left
+        tokens, left = agent.session.window_state.tokens, agent.session.window_state.percent_left
     found = report(live["session_id"][:8])
     assert found == live, "a live session reads as a recorded one"
     assert json.loads(here("context", "--json").stdout) == live, "the newest session is taken without an id"

@@ -15,7 +15,7 @@ from .running import here
 
 @pytest.mark.spec("B1")
 def test_results_in_files_are_listed_newest_last(tmp_path: Path) -> None:
-    with Session(session_id="s", cwd=tmp_path) as session:
+    with Session("offline", session_id="s", cwd=tmp_path) as session:
         names = [f"c{number}" for number in range(12)]
         asked(session, *(use(name) for name in names))
         for name in names:
@@ -31,7 +31,7 @@ def test_results_in_files_are_listed_newest_last(tmp_path: Path) -> None:
 
 
 def test_a_session_without_such_results_says_nothing_of_them(tmp_path: Path) -> None:
-    with Session(session_id="s", cwd=tmp_path) as session:
+    with Session("offline", session_id="s", cwd=tmp_path) as session:
         asked(session, use("a"))
         session.add_tool_result("a", "short")
     assert "in files" not in here("context", "s", cwd=tmp_path).stdout

@@ -304,7 +304,7 @@ def test_a_log_speaks_also_of_a_memory_that_is_tidied_in_the_same_dream(work: Pa
 
 @pytest.mark.spec("D5", "K4")
 def test_the_last_dream_is_a_line_of_the_stats(work: Path, tmp_path: Path, memory: Memory) -> None:
-    with Session(home=tmp_path / "home", cwd=work) as session:
+    with Session("offline", home=tmp_path / "home", cwd=work) as session:
         session.add_user("hello")
         session.ask()
     assert "Last dream" not in here("stats").stdout

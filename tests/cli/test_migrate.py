@@ -23,7 +23,7 @@ def home() -> Path:
 
 def talk(home: Path, cwd: Path) -> Path:
     cwd.mkdir(exist_ok=True)
-    with Session(home=home, cwd=cwd) as session:
+    with Session("offline", home=home, cwd=cwd) as session:
         session.add_user("hello")
         session.before_call()
         session.after_call(answered("yes"))

@@ -26,7 +26,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def compacted(place: Path) -> str:
-    with Session(home=place / "home", cwd=place, window=12_000) as session:
+    with Session("offline", home=place / "home", cwd=place, window=12_000) as session:
         for number in range(30):
             session.add_user(f"The port of service {number} is {8000 + number}. " + "word " * 100)
             session.ask()

@@ -31,7 +31,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place, other = tmp_path / "work", tmp_path / "other"
     for directory in (place, other):
         directory.mkdir()
-        with Session(home=tmp_path / "home", cwd=directory, session_id=f"in-{directory.name}") as session:
+        with Session("offline", home=tmp_path / "home", cwd=directory, session_id=f"in-{directory.name}") as session:
             turns(session, f"hello from {directory.name}")
     theirs = foreign_transcript(tmp_path / "claude" / "projects" / slug(place), cwd=str(place))
     for seconds, path in enumerate([theirs, *sorted((tmp_path / "home").rglob("*.jsonl"))]):
@@ -115,7 +115,7 @@ def test_a_session_is_shown_by_id_beginning_or_file(tmp_path: Path, name: str) -
 
 
 def test_one_json_document_holds_the_conversation(tmp_path: Path) -> None:
-    with Session(home=tmp_path / "home", cwd=Path.cwd(), session_id="compacted") as session:
+    with Session("offline", home=tmp_path / "home", cwd=Path.cwd(), session_id="compacted") as session:
         turns(session, "a", "b")
         boundary = compact(session, "a and b")
         turns(session, "c")
@@ -142,7 +142,7 @@ def test_another_programs_session_is_shown_as_a_model_would_see_it() -> None:
 
 
 def test_long_texts_are_cut_unless_asked_for(tmp_path: Path) -> None:
-    with Session(home=tmp_path / "home", cwd=Path.cwd(), session_id="long") as session:
+    with Session("offline", home=tmp_path / "home", cwd=Path.cwd(), session_id="long") as session:
         session.add_user("x" * 5_000)
     assert "x" * 5_000 not in here("sessions", "show", "long").stdout
     assert "(5,000 characters)" in here("sessions", "show", "long").stdout

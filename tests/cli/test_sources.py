@@ -260,7 +260,7 @@ def test_a_stored_result_of_claude_code_is_counted_and_opened(project: Path) -> 
 
 
 def test_a_session_that_is_cleaned_up_leaves_the_index(project: Path) -> None:
-    with Session(cwd=project, session_id="old") as session:
+    with Session("offline", cwd=project, session_id="old") as session:
         turns(session, "The platypus decides.")
         path = session.path
     assert path is not None

@@ -27,7 +27,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def spoken(work: Path, home: Path, count: int) -> str:
-    with Session(home=home, cwd=work, window=12_000) as session:
+    with Session("offline", home=home, cwd=work, window=12_000) as session:
         for number in range(count):
             session.add_user(f"The port of service {number} is {8000 + number}. " + "word " * 100)
             session.ask()

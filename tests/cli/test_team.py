@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from lamina.agent.agent import Agent
 from lamina.cli.team_member import member_options
+from lamina.cli.team_process import stop_member
 from lamina.core.errors import InputError
 from lamina.disk.home.mailbox import Mailbox, MailboxAddress
-from lamina.disk.home.member_process import stop_member
 from lamina.disk.home.team_files import MemberPlan, MemberState, Team, read_unread, see_member, write_member, write_team
 from lamina.disk.locks.dream_lock_owner import process_lives, start_ticks
 from lamina.layers.l7_agents.team import member_prompt

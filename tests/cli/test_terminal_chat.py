@@ -52,7 +52,7 @@ def said(path: Path) -> list[str]:
     return [block.wire["text"] for record in records for block in record.blocks if block.wire["type"] == "text"]
 
 
-@pytest.mark.spec("O2")
+@pytest.mark.spec("O2", "H2")
 def test_the_greeting_says_who_answers_where_and_that_nobody_was_chosen(chat: Terminal, work: Path, tmp_path: Path) -> None:
     greeting = chat.text
     assert greeting.startswith("Lamina ")

@@ -20,14 +20,13 @@ from lamina.cli.signals import StopRequest
 from lamina.cli.terminal.banner import said_words
 from lamina.cli.terminal.calls import LONGEST, MOST_CHANGED, MOST_COMMAND, describe_call, describe_result, preview_call
 from lamina.cli.terminal.commands import COMMANDS, find
-from lamina.cli.terminal.compact_command import describe_compaction
 from lamina.cli.terminal.input_line import ChatCompleter, parse
 from lamina.cli.terminal.screen import Screen, Style, clean, fold_text
 from lamina.cli.terminal.turn_display import TextStream, describe_status, fit_parts
-from lamina.conversation.compaction.commit import Compacted
 from lamina.conversation.window.breakdown import Breakdown
 from lamina.conversation.window.thresholds import WindowState, state_of, thresholds
 from lamina.core.blocks import text
+from lamina.core.errors import NotCompacted
 from lamina.core.policy import WindowPolicy
 from lamina.core.usage import Usage
 from lamina.core.view import Item
@@ -216,7 +215,8 @@ def test_what_is_not_shown_of_a_call_is_counted() -> None:
 
 # Status
 
-FRESH = WindowState(100.0, above_warning=False, above_error=False, above_autocompact=False, at_blocking=False)
+LIMITS = thresholds(200_000, 64_000, WindowPolicy())
+FRESH = state_of(0, LIMITS)
 
 
 @pytest.mark.spec("T7")
@@ -234,8 +234,8 @@ def test_the_status_line_says_what_is_left_what_was_cached_and_what_it_cost() ->
 
 @pytest.mark.spec("T7")
 def test_a_window_that_fills_up_is_said_so() -> None:
-    warned = WindowState(9.0, above_warning=True, above_error=False, above_autocompact=False, at_blocking=False)
-    full = WindowState(0.0, above_warning=True, above_error=True, above_autocompact=True, at_blocking=True)
+    numbers = {"margin": 0, "window": 120, "limit": 100, "warning": 90, "error": 95, "compacts_at": 97, "blocking": 99}
+    warned, full = WindowState(91, **numbers), WindowState(100, **numbers)
     assert describe_status(warned, None, 0.0, Usage(), "ask")[0] == "context 9% left (filling up)"
     assert "full: /compact, /clear or /undo" in describe_status(full, None, 0.0, Usage(), "ask")[0]
 
@@ -307,9 +307,8 @@ def test_commands_arguments_and_files_are_completed(tmp_path: Path) -> None:
 
 
 def filled(tokens: int, *, human: int, assistant: int = 0) -> WindowReport:
-    limits = thresholds(200_000, 64_000, WindowPolicy())
-    state = state_of(tokens, limits)
-    return WindowReport("a-model", tokens, limits, state, 0, Breakdown(human=human, assistant=assistant), source="default")
+    state = state_of(tokens, LIMITS)
+    return WindowReport("a-model", tokens, LIMITS, state, 0, Breakdown(human=human, assistant=assistant), source="default")
 
 
 @pytest.mark.spec("T8")
@@ -336,7 +335,7 @@ def test_the_bar_has_the_colour_of_how_full_it_is(tokens: int, style: str) -> No
     ],
 )
 def test_why_nothing_was_compacted_is_a_whole_sentence(why: str, said: str) -> None:
-    assert describe_compaction(Compacted(why=why), CWD) == [said]
+    assert str(NotCompacted(why)) == said
 
 
 def test_a_recap_leaves_out_what_programs_inserted() -> None:

@@ -83,3 +83,13 @@ def test_each_answer_counts_once_and_the_copy_belongs_to_its_project(theirs: str
     assert {listed[name]["cwd"] for name in (theirs, undone, pinned)} == {"/their/project"}
     assert {Path(listed[name]["path"]).parent.name for name in (undone, pinned)} == {slug("/their/project")}
     assert asked("sessions", "list", cwd=tmp_path) == []
+
+
+@pytest.mark.parametrize("shorten", [slice(None), slice(8)], ids=["id", "prefix"])
+def test_a_chat_resumes_a_listed_session_of_another_agent_by_its_id(theirs: str, tmp_path: Path, shorten: slice) -> None:
+    done = here("--resume", theirs[shorten], "-p", "hello", "--model", "offline", cwd=tmp_path)
+    assert done.returncode == 0, done
+    assert f"Session {theirs} continues as " in done.stderr
+    missing = here("--resume", "99999999", "-p", "hello", "--model", "offline", cwd=tmp_path)
+    assert missing.returncode == 2
+    assert "Session '99999999' not found" in missing.stderr

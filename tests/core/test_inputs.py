@@ -14,7 +14,8 @@ from tests.core.histories import PICTURE, examples, words
 
 from lamina.core.blocks import tool_result
 from lamina.core.errors import InputError
-from lamina.core.inputs import plain_rows, result_output, system_blocks
+from lamina.core.inputs import plain_rows, system_blocks
+from lamina.layers.l1_results.source import result_output
 
 
 def test_a_system_text_is_one_block_and_none_where_there_is_none() -> None:

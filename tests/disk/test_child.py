@@ -247,7 +247,9 @@ def test_a_program_need_not_read_its_input(tmp_path: Path) -> None:
 @pytest.mark.parametrize("grace", [0, 60.0])
 def test_what_is_in_the_background_ends_with_the_program(tmp_path: Path, witness: Witness, grace: float) -> None:
     end, output, _ = run(
-        ChildProgram("(exec 9>alive; exec sleep 60) & echo now; until [ -e alive ]; do :; done"), cwd=tmp_path, grace=grace
+        ChildProgram("(exec 9>alive; touch ready; exec sleep 60) & echo now; until [ -e ready ]; do :; done"),
+        cwd=tmp_path,
+        grace=grace,
     )
     assert (end.code, end.why, output) == (0, "exit", b"now\n")
     assert witness.all_gone()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,16 @@ def test_only_a_regular_file_has_a_stamp(tmp_path: Path) -> None:
     assert stamp_of(tmp_path / "link") == stamp_of(tmp_path / "file")
     assert stamp_of(tmp_path / "link", follow=False) is None
     assert [stamp_of(path) for path in (tmp_path, tmp_path / "none", f"{tmp_path}/\0")] == [None] * 3
+
+
+def test_every_file_that_others_may_have_written_has_one_opener(root: Path) -> None:
+    """Whoever opens a path in another way blocks on a pipe in its place."""
+    package = root / "src" / "lamina"
+    # A descriptor that is open already, a marker of ours, files of the kernel, and the null device.
+    others = {"disk/session_files/spills.py", "disk/locks/kernel_lock.py", "disk/locks/dream_lock_owner.py", "cli/console.py"}
+    openers = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if re.search(r"(?<![\w.])(?<!def )open\(", path.read_text("utf-8"))
+    }
+    assert openers == {"disk/regular_file.py", *others}

@@ -42,7 +42,7 @@ def called(name: str, given: dict[str, object]) -> dict[str, object]:
 
 def make_session(home: Path, cwd: Path) -> Path:
     """A session with a tool call, a spilled result, notes and a summary of its own."""
-    with Session(home=home, cwd=cwd) as session:
+    with Session("offline", home=home, cwd=cwd) as session:
         session.add_user(f"Who is {NAME}?\nAnd what is the weather?")
         session.before_call()
         session.after_call(called("Read", {"file_path": "/x/people.txt", "why": "anna\nlee"}))
@@ -86,6 +86,9 @@ def make_home(home: Path, cwd: Path) -> Path:
     cwd.mkdir(parents=True, exist_ok=True)
     make_session(home, cwd)
     root = make_memory(home, cwd)
+    pack = root / ".history" / "git" / "objects" / "pack"
+    pack.mkdir(parents=True)  # earlier versions kept a git copy of the journal
+    (pack / "pack-1.pack").write_bytes(b"PACK compressed")
     team = root / "team"
     team.mkdir(exist_ok=True)
     (team / "people.md").write_text(f"---\nname: people\ndescription: who\n---\n\n{NAME} leads.\n\nBob follows.\n")

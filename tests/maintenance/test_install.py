@@ -112,6 +112,7 @@ def test_what_is_written_is_what_the_agents_read(home: Path) -> None:
     assert json.loads((plugin / ".claude-plugin/plugin.json").read_text())["name"] == "lamina"
     [server] = json.loads((plugin / ".mcp.json").read_text())["mcpServers"].values()
     assert [server["command"], *server["args"]][:4] == [sys.executable, "-P", "-m", "lamina"]
+    assert server["timeout"] == 30_000
     hooks = json.loads((plugin / "hooks/hooks.json").read_text())["hooks"]
     assert hooks.keys() == {"SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "Stop", "SessionEnd"}
     every = [hook for groups in hooks.values() for group in groups for hook in group["hooks"]]
@@ -120,6 +121,7 @@ def test_what_is_written_is_what_the_agents_read(home: Path) -> None:
     assert hooks["UserPromptSubmit"][0]["hooks"][0]["input"]["prompt"] == "${prompt}"
     table = tomllib.loads((home / ".codex/config.toml").read_text())["mcp_servers"]["lamina"]
     assert table["default_tools_approval_mode"] == "approve"
+    assert table["tool_timeout_sec"] == 30
     assert [table["command"], *table["args"]] == [sys.executable, "-P", "-m", "lamina", "mcp"]
     codex = json.loads((home / ".codex/hooks.json").read_text())["hooks"]
     assert codex["Stop"][0]["hooks"][0]["command"] == "beep"

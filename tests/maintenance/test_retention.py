@@ -37,12 +37,12 @@ from lamina.session.session import Session
 from .made import answered, project
 
 NOW = 2_000_000_000.0
-KEEP = Settings(retention_days=30, history_git=False)
+KEEP = Settings(retention_days=30)
 
 
 def talk(home: Path, cwd: Path, days: float) -> str:
     """A session that was last written so many days before NOW, with a spilled result."""
-    with Session(home=home, cwd=cwd) as session:
+    with Session("offline", home=home, cwd=cwd) as session:
         session.add_user("hello")
         session.before_call()
         session.after_call(answered("yes"))
@@ -108,7 +108,7 @@ def test_an_open_session_and_one_a_memory_refers_to_stay(home: Path, cwd: Path) 
     referred = talk(home, cwd, 100)
     with Memory.open(cwd, home=home, settings=KEEP) as memory:
         memory.save("rule", body="x", why=ChangeReason("extraction", session=referred))
-    with Session(home=home, cwd=cwd) as session:
+    with Session("offline", home=home, cwd=cwd) as session:
         session.add_user("x")
         session.before_call()
         assert session.path is not None

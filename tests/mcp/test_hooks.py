@@ -377,7 +377,8 @@ def test_a_session_starts_with_the_index_and_the_inbox(project: Path, transcript
     text = context(hook("SessionStart", start))
     assert "Redis was dropped in favour of SQLite" in text
     assert "1 memory change" in text
-    assert hook("SessionStart", {**start, "source": "resume"}) == ""
+    for source in ("resume", "fork"):
+        assert hook("SessionStart", {**start, "source": source}) == "", "the history has it"
     assert context(hook("SessionStart", {**start, "source": "compact"})) == text
     assert context(hook("SessionStart", {**start, "turn_id": "t", "model": "gpt-5.1-codex"}, "--agent", "codex")) == text
     # Claude Code sends the index of its own memory itself.
@@ -549,6 +550,9 @@ def test_a_child_process_reviews_a_turn_of_codex(project: Path) -> None:
         time.sleep(0.05)
 
 
+UNNAMED = "a turn whose trigger is null"
+
+
 @pytest.mark.spec("X2")
 @pytest.mark.parametrize(
     ("source", "triggers", "reviewed"),
@@ -560,6 +564,7 @@ def test_a_child_process_reviews_a_turn_of_codex(project: Path) -> None:
         ("vscode", ["user"], True),
         ({"subagent": {"other": "x"}}, [None], True),
         (None, [7, None], True),
+        ("exec", ["exec", UNNAMED], True),  # resumed in an editor, which names no trigger
     ],
 )
 def test_a_turn_of_codex_exec_is_reviewed_only_if_the_setting_says_so(
@@ -569,7 +574,8 @@ def test_a_turn_of_codex_exec_is_reviewed_only_if_the_setting_says_so(
     rollout.parent.mkdir(parents=True)
     rows = [{"type": "session_meta", "payload": {"id": "abc", "cwd": str(project), "source": source}}]
     for trigger in triggers:
-        turn = {"turn_attribution": {"turn_trigger": trigger}} if trigger is not None else {}
+        named = None if trigger == UNNAMED else trigger
+        turn = {"turn_attribution": {"turn_trigger": named}} if trigger is not None else {}
         rows.append({"type": "event_msg", "payload": {"type": "task_started", **turn}})
         rows.append(
             {"type": "response_item", "payload": _codex("user", "input_text", "I prefer short commit messages from now on.")}

@@ -143,6 +143,24 @@ def test_whatever_the_server_does_the_session_goes_on_and_the_first_prompt_has_i
 
 @pytest.mark.exhaustive
 @pytest.mark.spec("U5")
+def test_a_call_of_a_server_that_hangs_ends_with_an_error(project: Path, tmp_path: Path) -> None:
+    servers, process = Path.home() / ".claude/skills/lamina/.mcp.json", tmp_path / "process"
+    entry = json.loads(servers.read_text())["mcpServers"]["mem"]
+    line = f"echo $$ > {process}; exec {shlex.join([entry['command'], *entry['args']])}"
+    short = {**entry, "command": "/bin/sh", "args": ["-c", line], "timeout": entry["timeout"] // 10}
+    servers.write_text(json.dumps({"mcpServers": {"mem": short}}))
+    with MessagesServer() as server:
+        server.reply(tool_use=("Bash", {"command": f"kill -STOP $(cat {process})", "description": "stop"}))
+        server.reply(tool_use=("mcp__plugin_lamina_mem__memory_search", {"query": "redis"}))
+        server.reply(text="done")
+        assert claude(project, server, "-p", "What is known of Redis?") == "done"
+        assert "timed out after 3s" in json.dumps(server.requests[-1].body["messages"][-1])
+    with suppress(ProcessLookupError):
+        os.kill(int(process.read_text()), 9)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.spec("U5")
 def test_two_sessions_at_once_have_their_memory_once_each(project: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
         for first, _ in pool.map(lambda _: session(project), range(2)):

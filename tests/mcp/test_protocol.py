@@ -114,6 +114,15 @@ def test_the_first_answers_load_no_library_and_nothing_of_memory(tmp_path: Path)
     ]
 
 
+@pytest.mark.spec("U4", "U5")
+def test_the_start_of_claude_code_reads_no_past_sessions(tmp_path: Path) -> None:
+    lists = message("tools/list", 1) + message("prompts/list", 2) + message("resources/list", 3)
+    replies, told = serve(tmp_path, BEGIN + lists, "--hooks", "claude-code", python=("-X", "importtime"))
+    [resources] = [reply["result"] for reply in replies if reply["id"] == 3]
+    assert resources == {"resources": []}, "Claude Code asks for each page that a cursor names"
+    assert "lamina.history.sessions" not in {line.rpartition("|")[2].strip() for line in told.splitlines()}
+
+
 @pytest.mark.spec("U4")
 def test_the_table_describes_the_functions(tmp_path: Path) -> None:
     project = ServedProject(tmp_path)

@@ -154,13 +154,13 @@ def test_100_megabytes_are_refused_and_the_server_goes_on(project: Path) -> None
 @pytest.mark.spec("U4", "U3")
 def test_past_sessions_of_the_project_are_searched_and_read_without_secrets(project: Path, tmp_path: Path) -> None:
     key = "sk-ant-api03-" + "Ab3" * 30
-    with lamina.Session(cwd=project) as session:
+    with lamina.Session("offline", cwd=project) as session:
         session.add_user(f"Why did we drop redis? My key is {key}")
         session.before_call()
         session.after_call({"role": "assistant", "content": [{"type": "text", "text": "Redis lost writes in the audit."}]})
         name = session.id
     (tmp_path / "other").mkdir()
-    with lamina.Session(cwd=tmp_path / "other") as session:
+    with lamina.Session("offline", cwd=tmp_path / "other") as session:
         session.add_user("Redis of another project")
     claude_home(Path(os.environ["HOME"]) / ".claude", project)
 

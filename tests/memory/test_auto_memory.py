@@ -66,3 +66,10 @@ def test_switches_of_claude_code_leave_our_memory_on_and_our_own_turn_it_off(
     (Path.home() / ".lamina").mkdir()
     (Path.home() / ".lamina" / "settings.json").write_text(OFF)
     assert not own_memory(Settings.load(tmp_path)).memory
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_in_place_of_a_projects_settings_is_skipped(tmp_path: Path) -> None:
+    (tmp_path / ".claude").mkdir()
+    os.mkfifo(tmp_path / ".claude/settings.json")
+    assert auto_memory(tmp_path, {"HOME": str(tmp_path / "home")}).on

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lamina.core.usage import Usage
-from lamina.prompt.cache_ttl import PauseEvidence, choose_ttl, is_long_pause, written_ttl
+from lamina.prompt.cache_marks import PauseEvidence, choose_ttl, is_long_pause, written_ttl
 
 
 @pytest.mark.spec("P6")

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tests.session.plain import Session
 
 from lamina.core.errors import InputError
-from lamina.providers.chat_rows import ChatRows
-from lamina.providers.conversion import messages_from_chat
+from lamina.providers.conversion import ChatRows, messages_from_chat
 
 Row = dict[str, Any]
 
@@ -59,7 +58,7 @@ def test_a_call_without_an_id_keeps_the_one_it_was_given() -> None:
         session.before_call()
         ids = [block["id"] for message in session.messages for block in message["content"] if block["type"] == "tool_use"]
         assert ids == ["call_1_0", "call_1_1", "call_4_0", "call_4_1", "call_7_0", "call_7_1"]
-        assert session.open_calls == ()
+        assert session.status.open_calls == ()
         assert session.status.cache_breaks == 0
         session.sync([dict(row) for row in rows])
         assert session.status.cache_breaks == 0

@@ -10,8 +10,7 @@ from lamina.core.blocks import Thinking, ToolUse
 from lamina.core.errors import InputError, StreamBroken
 from lamina.core.reply import Reply
 from lamina.core.usage import Usage
-from lamina.providers.chat_stream import ChatStream, messages_usage
-from lamina.providers.openai import OpenAIProvider
+from lamina.providers.openai import ChatStream, OpenAIProvider, messages_usage
 from lamina.providers.stream import UNPARSED, StreamState, translated
 
 Wire = dict[str, Any]

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.errors import BadRequest
-from lamina.core.memory_requests import asks_for_memory
 from lamina.core.reply import Reply
+from lamina.language.memory_requests import asks_for_memory
 from lamina.providers.offline import OfflineProvider
 from lamina.providers.offline.chat import HELP, NOT_FOUND, NOTED, WHAT_I_AM
 from lamina.providers.offline.replies import replies_to

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.clocks import FAR_TOO_LONG
 
-from lamina.core.memory_requests import asks_for_memory, asks_to_forget, asks_to_remember, to_forget, to_remember
+from lamina.language.memory_requests import asks_for_memory, asks_to_forget, asks_to_remember, to_forget, to_remember
 from lamina.providers.offline.chat import NOT_FOUND
 from lamina.providers.offline.memory_note import items, named, no_memory, notes
 from lamina.providers.offline.replies import replies_to

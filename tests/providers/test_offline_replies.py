@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from lamina.core.excluded_kinds import no_memory
 from lamina.language.detection import HOW, ON, WHY
+from lamina.language.excluded_kinds import no_memory
 from lamina.layers.l5_extract.phrases import DID
 from lamina.providers.offline.chat import answer
 from lamina.providers.offline.memory_note import Note, noted

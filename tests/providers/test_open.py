@@ -15,10 +15,10 @@ import lamina
 from lamina.core.errors import MissingExtra, SettingError, UsageError
 from lamina.providers import DEFAULT_ANTHROPIC_MODEL, Named, configured, open_provider, read_spec
 from lamina.providers.anthropic import AnthropicProvider
-from lamina.providers.clients import load, preload
 from lamina.providers.models import known
 from lamina.providers.offline import OfflineProvider
 from lamina.providers.openai import OpenAIProvider
+from lamina.providers.sdk import load, preload
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lamina.core.excluded_kinds import JUDGEMENT, no_memory
-from lamina.core.memory_requests import asks_to_forget, asks_to_remember, to_forget
 from lamina.language.connectives import Reason
+from lamina.language.excluded_kinds import JUDGEMENT, no_memory
+from lamina.language.memory_requests import asks_to_forget, asks_to_remember, to_forget
 from lamina.providers.offline.memory_note import Note, named, noted
 from lamina.providers.offline.reasons import reason
 from lamina.providers.offline.sentence_rules import kind_of

@@ -278,7 +278,7 @@ def test_answers_that_no_model_gave_are_no_calls(tmp_path: Path) -> None:
 
 def test_a_spilled_result_of_our_own_session_is_read_back(tmp_path: Path) -> None:
     words = "\n".join(f"line {number} of the long output" for number in range(3_000))
-    with Session(home=tmp_path / "home", cwd=tmp_path) as session:
+    with Session("offline", home=tmp_path / "home", cwd=tmp_path) as session:
         session.add_user("Run it.")
         session.before_call()
         call = {"type": "tool_use", "id": "run", "name": "Bash", "input": {"command": "make"}}
@@ -379,7 +379,7 @@ def test_with_memory_the_index_and_what_recall_brings_are_counted(tmp_path: Path
 
 
 def test_a_session_of_our_own_is_replayed_with_its_prompt(tmp_path: Path) -> None:
-    with Session(home=tmp_path / "home", cwd=tmp_path, system="Be brief. " * 300) as session:
+    with Session("offline", home=tmp_path / "home", cwd=tmp_path, system="Be brief. " * 300) as session:
         for number in range(3):
             session.add_user(f"The port of service {number} is {8000 + number}.")
             session.ask()

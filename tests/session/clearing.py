@@ -56,7 +56,7 @@ def opened(home: Path, *, policy: Policy = CLASSIC, window: int = WINDOW, **opti
 def called(session: Session, name: str, tool: str = "Read") -> None:
     """One call of a tool, with a usage that says what the session itself counts."""
     use = {"type": "tool_use", "id": name, "name": tool, "input": {"file_path": f"{name}.py"}}
-    usage = {"input_tokens": max(1, session.tokens), "output_tokens": 20}
+    usage = {"input_tokens": max(1, session.window_state.tokens), "output_tokens": 20}
     session.after_call(answer(f"m-{name}", use, usage=usage))
 
 

@@ -98,7 +98,7 @@ def until_compacted(session: Session, server: MessagesServer, *, start: int = 0,
         rounds(session, server, 1, start=number)
         if len(boundaries(session)) > before:
             return number + 1
-    raise AssertionError(f"no compaction in {most} rounds: {session.tokens} tokens, {session.notices}")
+    raise AssertionError(f"no compaction in {most} rounds: {session.window_state.tokens} tokens, {session.notices}")
 
 
 def is_summary(received: Received) -> bool:

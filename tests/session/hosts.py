@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 from tests.session.plain import AsyncSession, Session
 
-from lamina.session.base import conversation_of
+from lamina.session.base import context_of, conversation_of
 
 
 def lend(session: Session | AsyncSession, **fields: Any) -> None:
     """Lend these fields besides what is lent already."""
-    session.lend(msgspec.structs.replace(conversation_of(session).host, **fields))
+    context_of(session).lend(msgspec.structs.replace(conversation_of(session).host, **fields))

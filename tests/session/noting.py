@@ -15,8 +15,7 @@ from lamina.core.receipts import Told, open_receipt, read_receipt
 from lamina.core.records import Boundary
 from lamina.fork.fork import directive_in
 from lamina.layers.l3_notes import offline as local
-from lamina.layers.l3_notes.sections import Notes, read_notes
-from lamina.layers.l3_notes.template import own_template
+from lamina.layers.l3_notes.sections import Notes, own_template, read_notes
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.base import conversation_of, working
 from lamina.testing import MessagesServer, Received
@@ -108,10 +107,10 @@ def settle(session: Session) -> None:
 def fill(session: Session, until: int, words: str = LONG) -> None:
     """Talk until the count has reached a number of tokens."""
     for number in range(MOST_STEPS):
-        if session.tokens >= until:
+        if session.window_state.tokens >= until:
             return
         talk(session, f"Step {number}. {words}")
-    raise AssertionError(f"still at {session.tokens:,} of {until:,} tokens")
+    raise AssertionError(f"still at {session.window_state.tokens:,} of {until:,} tokens")
 
 
 def notes_file(session: Session) -> Path:

@@ -35,10 +35,8 @@ else:
 
     class Session(whole.Session):
         def __init__(self, *args: Any, **given: Any) -> None:
-            super().__init__(*args, **_alone(given))
-            self.lend(FILES)
+            super().__init__(*args, **{"host": FILES, **_alone(given)})
 
     class AsyncSession(whole.AsyncSession):
         def __init__(self, *args: Any, **given: Any) -> None:
-            super().__init__(*args, **_alone(given))
-            self.lend(FILES)
+            super().__init__(*args, **{"host": FILES, **_alone(given)})

@@ -59,8 +59,8 @@ class Play:
                 self.session.after_call(self.last)
             case "again" if self.last is not None:
                 self.session.after_call(self.last)
-            case "result" if self.session.open_calls:
-                calls = self.session.open_calls
+            case "result" if self.session.status.open_calls:
+                calls = self.session.status.open_calls
                 self.session.add_tool_result(calls[number % len(calls)], f"result {number}")
             case "late" if self.calls:
                 self._late(self.calls[number % len(self.calls)])
@@ -73,7 +73,7 @@ class Play:
         try:
             self.session.add_tool_result(tool_use_id, "late")
         except InputError:
-            assert tool_use_id not in self.session.open_calls
+            assert tool_use_id not in self.session.status.open_calls
 
     def _ask(self) -> None:
         try:

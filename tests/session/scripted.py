@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 from tests.session.plain import Session
+from tests.session.words import pins_of
 
 from lamina.conversation import forks
 from lamina.core.cache import count_block
@@ -145,7 +146,7 @@ class Script(Work):
             settle(self.session)
 
     def do_result(self, pick: int) -> None:
-        for name in self.session.open_calls[: 1 + pick % 8]:
+        for name in self.session.status.open_calls[: 1 + pick % 8]:
             self.number += 1
             output = OUTPUTS[(pick + self.number) % len(OUTPUTS)](self.number)
             self.session.add_tool_result(name, output.content, is_error=output.is_error)
@@ -176,7 +177,7 @@ class Script(Work):
         count = honest(request)
         assert count <= WINDOW
         if count >= COUNTABLE:
-            assert count / 2 <= self.session.tokens <= count * 2, (self.session.tokens, count)
+            assert count / 2 <= self.session.window_state.tokens <= count * 2, (self.session.window_state.tokens, count)
         shown = unmarked(request["messages"])
         assert all(any(pin in words for words in said(shown)) for pin in self.carried())
         self.last, self.opened_again = request, False
@@ -236,7 +237,7 @@ class Script(Work):
         self.session.undo()
 
     def do_unpin(self, pick: int) -> None:
-        pins = list(self.session.pins)
+        pins = list(pins_of(self.session))
         if pins:
             self.session.undo(pins[pick % len(pins)])
 
@@ -255,14 +256,14 @@ class Script(Work):
 
     def do_resume(self, pick: int) -> None:
         settle(self.session)
-        shown, pins, tokens = unmarked(self.session.messages), self.session.pins, self.session.tokens
+        shown, pins, tokens = unmarked(self.session.messages), pins_of(self.session), self.session.window_state.tokens
         name = self.session.id
         self.session.close()
         self.session, self.opened_again = self.open(resume=name), True
         assert unmarked(self.session.messages) == shown
-        assert self.session.pins == pins
-        assert abs(self.session.tokens - tokens) <= max(MADE_ANEW, tokens // (4 if self.models else 10)), (
-            self.session.tokens,
+        assert pins_of(self.session) == pins
+        assert abs(self.session.window_state.tokens - tokens) <= max(MADE_ANEW, tokens // (4 if self.models else 10)), (
+            self.session.window_state.tokens,
             tokens,
         )
 
@@ -273,7 +274,7 @@ class Script(Work):
         shutil.copytree(self.home, self.backup)
         name = self.session.id
         wanted, broken = self.next_request()
-        tokens = self.session.tokens
+        tokens = self.session.window_state.tokens
         self.session.abort()
         shutil.rmtree(self.home)
         shutil.move(self.backup, self.home)
@@ -283,8 +284,8 @@ class Script(Work):
         assert found == wanted
         # What nobody answered may have been sent or not: a break before it may be announced twice, one behind it not at all.
         assert announced >= broken or self.last is None
-        assert abs(self.session.tokens - tokens) <= MADE_ANEW + tokens // (10 if self.models else 100), (
-            self.session.tokens,
+        assert abs(self.session.window_state.tokens - tokens) <= MADE_ANEW + tokens // (10 if self.models else 100), (
+            self.session.window_state.tokens,
             tokens,
         )
         self.last = None  # it was sent twice; what follows starts with the second
@@ -317,7 +318,7 @@ class Script(Work):
             assert refused(other.before_call()) == []
 
     def do_model(self, pick: int) -> None:
-        if self.session.open_calls:
+        if self.session.status.open_calls:
             return
         self.models += 1  # each reports by its own measure; where one began is not written down
         self.provider = self.model(f"model-{1 + self.models}")
@@ -326,7 +327,7 @@ class Script(Work):
     def do_sync(self, pick: int) -> None:
         """The caller's own list in new objects: nothing that was said is said again; or one word more."""
         written = records(self.session) if self.session.path and self.session.path.exists() else []
-        if self.session.open_calls or any(getattr(record, "synthetic", False) for record in written):
+        if self.session.status.open_calls or any(getattr(record, "synthetic", False) for record in written):
             return
         rows = without_decisions(written)
         for block in (block for row in rows for block in row["content"] if block["type"] == "tool_result"):

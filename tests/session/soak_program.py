@@ -18,7 +18,7 @@ from contextlib import suppress
 from random import Random
 from typing import NamedTuple
 
-from lamina.core.errors import NothingToSend, ProviderError, StreamBroken, UndoOrder, UsageError
+from lamina.core.errors import NotCompacted, NothingToSend, ProviderError, StreamBroken, UndoOrder, UsageError
 from lamina.core.settings import Settings
 from lamina.disk import crash_points
 from lamina.providers.anthropic import AnthropicProvider
@@ -111,7 +111,7 @@ class Soak:
         self._session.end_turn()
 
     def _answer_calls(self) -> None:
-        for call in self._session.open_calls:
+        for call in self._session.status.open_calls:
             self._session.add_tool_result(call, result(call, self._life.window))
             say("given", call)
 
@@ -134,7 +134,8 @@ class Soak:
             with suppress(UsageError, UndoOrder):
                 say("undone", str(self._session.undo()))
         elif self._random.random() < 0.02:
-            say("compacted", self._session.compact().why)
+            with suppress(NotCompacted):
+                say("compacted", self._session.compact().boundary)
 
 
 def say(*words: object) -> None:

@@ -9,7 +9,7 @@ from tests.session.plain import Session
 
 from lamina.core.records import Event, Message, Spill
 from lamina.layers.l1_results import step as results
-from lamina.session.base import working
+from lamina.session.base import add_results, working
 
 from .words import Wire, answer, records
 
@@ -30,7 +30,7 @@ def asked(session: Session, *calls: Wire, words: str = "look", name: str = "m") 
 def hand_in(session: Session, call_id: str, output: object, *, is_error: bool = False) -> None:
     """As add_tool_result does it, whatever the output is."""
     with working(session) as c:
-        session._add_results([results.hand_in(c, call_id, output, is_error=is_error)])
+        add_results(session, [results.hand_in(c, call_id, output, is_error=is_error)])
 
 
 def contents(request: Wire) -> dict[str, Any]:

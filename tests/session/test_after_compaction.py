@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from tests.session.plain import Session
 
 from lamina.conversation.compaction.commit import Compacted
+from lamina.core.reply import Reply
 from lamina.core.settings import Settings
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.base import working
@@ -24,7 +25,7 @@ from lamina.testing.script import Step
 
 from .compacting import SECTIONS, SUMMARY
 from .noting import by_rules, connected, purpose, settle
-from .words import READ, Wire, answer, refused
+from .words import COMPACT, READ, Wire, answer, refused
 
 WINDOW = 60_000
 TASK = "Move the parser of the billing service to a package of its own. Keep every public name."
@@ -45,11 +46,13 @@ def model(server: MessagesServer, *, notes: bool = False) -> None:
     server.answer_with(say)
 
 
-def answered(session: Session, name: str, *blocks: Wire) -> None:
+def answered(session: Session, name: str, *blocks: Wire) -> Reply:
     """Give an answer and wait for the notes: a compaction keeps what they do not cover, and that must not depend on a thread."""
     session.before_call()
-    session.after_call(answer(name, *blocks, usage={"input_tokens": max(1, session.tokens), "output_tokens": 50}))
+    usage = {"input_tokens": max(1, session.window_state.tokens), "output_tokens": 50}
+    reply = session.after_call(answer(name, *blocks, usage=usage))
     settle(session)
+    return reply
 
 
 def read(session: Session, call: str, path: str, content: str) -> None:
@@ -93,10 +96,10 @@ def up_to_message(session: Session, ids: list[str]) -> Compacted:
 
 def by_model(session: Session, ids: list[str]) -> Compacted | None:
     use = {"type": "tool_use", "id": "ask", "name": "Compact", "input": {}}
-    answered(session, "m-ask", {"type": "text", "text": "It returns 4711."}, use)
-    told = session.request_compaction()
-    assert "will be compacted" in told
-    session.add_tool_result("ask", told)
+    [call] = answered(session, "m-ask", {"type": "text", "text": "It returns 4711."}, use).tool_uses
+    result = session.answer_tool(call)
+    assert result is not None
+    assert "will be compacted" in result.text
     return None
 
 
@@ -116,7 +119,7 @@ def without_a_model(home: Path) -> Iterator[Session]:
         cwd=home,
         window=WINDOW,
         system="Be careful.",
-        tools=[READ, Session.compact_tool()],
+        tools=[READ, COMPACT],
         settings=Settings(session_notes=False),
     ) as session:
         yield session
@@ -141,7 +144,7 @@ def opened(server: MessagesServer, home: Path, *, notes: bool = False, offline: 
         return
     model(server, notes=notes)
     settings = Settings(session_notes=notes, size_clearing=False)
-    with connected(server, home, settings=settings, tools=[READ, Session.compact_tool()]) as session:
+    with connected(server, home, settings=settings, tools=[READ, COMPACT]) as session:
         yield session
 
 
@@ -153,15 +156,15 @@ def test_the_model_finds_task_correction_files_last_round_and_way_back(
     act, given, how = KINDS[kind]
     with opened(messages_server, tmp_path, **given) as session:
         ids = worked(session)
-        before = session.tokens
+        before = session.window_state.tokens
         done = act(session, ids)
         request = session.before_call()
         with working(session) as c:
             event = c.log.events["compaction"].data
-        print(f"\n===== {kind}: {before:,} to {session.tokens:,} tokens =====\n{printed(request)}")
+        print(f"\n===== {kind}: {before:,} to {session.window_state.tokens:,} tokens =====\n{printed(request)}")
         assert done is None or done.done, done.why
         assert event["by"] == how
-        assert session.tokens < before / 2
+        assert session.window_state.tokens < before / 2
         text = words(request)
         assert TASK in text
         assert CORRECTION in text

@@ -114,7 +114,7 @@ def test_a_session_that_cannot_be_is_one_sentence_and_leaves_no_file(
     tmp_path: Path, wrong: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(LaminaError) as told:
-        Session(home=tmp_path, **wrong)
+        Session(**{"provider": "offline", "home": tmp_path, **wrong})
     assert sentence in str(told.value)
     assert "\n" not in str(told.value)
     assert list(files_under(tmp_path)) == []
@@ -123,14 +123,15 @@ def test_a_session_that_cannot_be_is_one_sentence_and_leaves_no_file(
 @pytest.mark.spec("U1")
 @pytest.mark.parametrize("opened", [lamina.Session, lamina.AsyncSession, lamina.Agent.open, lamina.Memory.open])
 def test_settings_of_another_type_are_one_sentence(tmp_path: Path, opened: Callable[..., Any]) -> None:
+    given = () if opened == lamina.Memory.open else ("offline",)
     with pytest.raises(InputError, match=r"^settings: must be a lamina\.Settings, not dict; use lamina\.Settings\(…\)\.$"):
-        opened(cwd=tmp_path, home=tmp_path, settings={"recall": False})
+        opened(*given, cwd=tmp_path, home=tmp_path, settings={"recall": False})
     assert list(files_under(tmp_path)) == []
 
 
 @pytest.mark.parametrize("content", ["", "  \n", None, [], 5, {"type": "text", "text": "a"}, [text(" ")], ["a"], [{"text": "a"}]])
 def test_what_is_no_message_is_refused(tmp_path: Path, content: Any) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         with pytest.raises(InputError, match=r"^add_user"):
             session.add_user(content)
         assert session.messages == []
@@ -139,7 +140,7 @@ def test_what_is_no_message_is_refused(tmp_path: Path, content: Any) -> None:
 
 @pytest.mark.parametrize("block", [call("c1"), result("c1"), thinking("hm"), {"type": "redacted_thinking", "data": "x"}])
 def test_what_only_a_model_or_a_tool_says_is_refused_from_the_user(tmp_path: Path, block: Wire) -> None:
-    with Session(home=tmp_path) as session, pytest.raises(InputError, match="cannot contain"):
+    with Session("offline", home=tmp_path) as session, pytest.raises(InputError, match="cannot contain"):
         session.add_user([text("a"), block])
 
 
@@ -180,7 +181,7 @@ OUTPUTS += ["\ud83d", {"\udcff": "\ud800"}, "x" * 1_000_000, 10**400]
 @pytest.mark.spec("Z6")
 @pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: type(output).__name__)
 def test_any_output_of_a_tool_can_be_sent(tmp_path: Path, output: Any) -> None:
-    with Session(home=tmp_path, window=1_000_000) as session:
+    with Session("offline", home=tmp_path, window=1_000_000) as session:
         session.add_user("a")
         session.before_call()
         session.after_call(answer("m1", call("c1")))
@@ -188,7 +189,7 @@ def test_any_output_of_a_tool_can_be_sent(tmp_path: Path, output: Any) -> None:
         request = session.before_call()
         assert refused(request) == []
         json.dumps(request, allow_nan=False).encode("utf-8", "strict")
-    with Session(home=tmp_path, resume=session.id, window=1_000_000) as again:
+    with Session("offline", home=tmp_path, resume=session.id, window=1_000_000) as again:
         assert again.before_call() == request
 
 
@@ -209,7 +210,7 @@ ANSWERS: list[Any] = [
 
 @pytest.mark.parametrize("response", ANSWERS)
 def test_what_is_no_answer_is_refused_and_changes_nothing(tmp_path: Path, response: Any) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("a")
         request = session.before_call()
         size = len(objects(session.path))
@@ -243,7 +244,7 @@ STRANGE: list[Wire] = [
 @pytest.mark.spec("Z6")
 @pytest.mark.parametrize("response", STRANGE)
 def test_a_strange_answer_is_kept_and_the_next_request_is_valid(tmp_path: Path, response: Wire) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("a")
         session.before_call()
         session.after_call(response)
@@ -251,7 +252,7 @@ def test_a_strange_answer_is_kept_and_the_next_request_is_valid(tmp_path: Path, 
         request = session.before_call()
         assert refused(request) == []
         json.dumps(request).encode("utf-8", "strict")
-    with Session(home=tmp_path, resume=session.id) as again:
+    with Session("offline", home=tmp_path, resume=session.id) as again:
         assert again.before_call() == request
         assert again.notices == []
 
@@ -263,17 +264,17 @@ SURROGATES = st.text(st.characters(categories=["Cs", "Lu", "Lo"]), min_size=1, m
 def test_half_a_character_never_reaches_the_request_or_the_file(words: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     home = tmp_path_factory.mktemp("home")
     tool = READ | {"description": words}
-    with Session(home=home, system=words + ".", tools=[tool], options={"metadata": {words: words}}) as session:
+    with Session("offline", home=home, system=words + ".", tools=[tool], options={"metadata": {words: words}}) as session:
         session.add_user(words + ".")
         session.before_call()
         session.after_call(answer("m" + words, text(words), call("c" + words, **{words: words})))
-        session.add_tool_result(session.open_calls[0], {words: words})
+        session.add_tool_result(session.status.open_calls[0], {words: words})
         request = session.before_call()
         json.dumps(request, ensure_ascii=False).encode("utf-8", "strict")
         assert refused(request) == []
     assert session.path is not None
     session.path.read_bytes().decode("utf-8", "strict")
-    with Session(home=home, resume=session.id) as again:
+    with Session("offline", home=home, resume=session.id) as again:
         assert again.before_call() == request
 
 
@@ -281,10 +282,10 @@ def test_half_a_character_never_reaches_the_request_or_the_file(words: str, tmp_
 def test_a_directory_whose_name_is_no_text_can_be_worked_in(tmp_path: Path) -> None:
     cwd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
     cwd.mkdir()
-    with Session(home=tmp_path / "home", cwd=cwd) as session:
+    with Session("offline", home=tmp_path / "home", cwd=cwd) as session:
         turns(session, "a")
         assert session.status.write_error is None
-    with Session(home=tmp_path / "home", cwd=cwd, resume=session.id) as again:
+    with Session("offline", home=tmp_path / "home", cwd=cwd, resume=session.id) as again:
         assert said(again.messages) == ["a", "about a"]
         assert again.notices == []
     assert {row["cwd"] for row in objects(again.path)} == {f"{tmp_path}/caf\ufffd"}
@@ -312,7 +313,7 @@ def test_whatever_stands_in_the_repository_a_session_opens(tmp_path: Path, head:
     else:
         (repository / ".git").mkdir()
         (repository / ".git" / "HEAD").write_bytes(head)
-    with Session(home=tmp_path / "home", cwd=repository) as session:
+    with Session("offline", home=tmp_path / "home", cwd=repository) as session:
         session.add_user("a")
     assert {row["gitBranch"] for row in objects(session.path)} == {branch}
 
@@ -323,14 +324,14 @@ def test_a_pipe_in_the_place_of_a_file_blocks_nobody(tmp_path: Path) -> None:
     (repository / ".git").mkdir(parents=True)
     os.mkfifo(repository / ".git" / "HEAD")
     os.mkfifo(tmp_path / "pipe.jsonl")
-    with Session(home=tmp_path / "home", cwd=repository) as session:
+    with Session("offline", home=tmp_path / "home", cwd=repository) as session:
         session.add_user("a")
     with pytest.raises(InputError, match="is not a file"):
-        Session(home=tmp_path / "home", resume=tmp_path / "pipe.jsonl")
+        Session("offline", home=tmp_path / "home", resume=tmp_path / "pipe.jsonl")
     assert session.path is not None
     planted = session.path.with_name("planted.jsonl")
     os.mkfifo(planted)
-    with Session(home=tmp_path / "home", cwd=repository, session_id="planted") as other:
+    with Session("offline", home=tmp_path / "home", cwd=repository, session_id="planted") as other:
         assert "kept in memory only" in " ".join(other.notices)
 
 
@@ -338,14 +339,14 @@ def test_a_pipe_in_the_place_of_a_file_blocks_nobody(tmp_path: Path) -> None:
 def test_a_planted_link_is_never_written_through(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_bytes(b"precious")
-    with Session(home=tmp_path / "home") as session:
+    with Session("offline", home=tmp_path / "home") as session:
         session.add_user("a")
     assert session.path is not None
     session.path.with_name("planted.jsonl").symlink_to(victim)
-    with Session(home=tmp_path / "home", session_id="planted") as other:
+    with Session("offline", home=tmp_path / "home", session_id="planted") as other:
         other.add_user("b")
         assert "kept in memory only" in " ".join(other.notices)
-    with Session(home=tmp_path / "home", resume=session.path.with_name("planted.jsonl")) as other:
+    with Session("offline", home=tmp_path / "home", resume=session.path.with_name("planted.jsonl")) as other:
         other.add_user("c")
     assert victim.read_bytes() == b"precious"
 
@@ -357,7 +358,7 @@ def test_a_transcript_whose_user_calls_tools_gives_valid_requests(tmp_path: Path
         for number, message in enumerate(rows):
             parent = str(number - 1) if number else None
             print(json.dumps({"type": message["role"], "uuid": str(number), "parentUuid": parent, "message": message}), file=file)
-    with Session(home=tmp_path / "home", resume=path) as session:
+    with Session("offline", home=tmp_path / "home", resume=path) as session:
         request = session.before_call()
         assert refused(request) == []
         assert said(request["messages"]) == ["a", "b", "c"]

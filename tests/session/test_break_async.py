@@ -11,7 +11,7 @@ import pytest
 from tests.session.plain import AsyncSession, Session
 
 from lamina.core.effects import Ask
-from lamina.core.errors import Aborted, SessionClosed
+from lamina.core.errors import Aborted, NotCompacted, SessionClosed
 from lamina.core.records import Boundary
 from lamina.core.settings import Settings
 from lamina.fork.model_call import ask_on_loop
@@ -35,7 +35,7 @@ def opened(provider: InHand, home: Path, **given: Any) -> AsyncSession:
 
 async def filled(session: AsyncSession, provider: InHand) -> None:
     """Up to the threshold: the next call compacts, and its summary waits."""
-    while session.tokens < conversation_of(session).limits.autocompact:
+    while session.window_state.tokens < conversation_of(session).limits.autocompact:
         session.add_user(f"Question {len(provider.asked)} {LONG}")
         await session.ask()
     provider.gate = asyncio.Event()
@@ -95,7 +95,7 @@ def test_a_conversation_that_branched_while_its_summary_was_made_keeps_its_histo
         provider = InHand()
         async with opened(provider, tmp_path) as session:
             messages: list[Any] = []
-            while session.tokens < conversation_of(session).limits.autocompact:
+            while session.window_state.tokens < conversation_of(session).limits.autocompact:
                 messages.append({"role": "user", "content": f"Question {len(messages)} {LONG}"})
                 session.sync(messages)
                 reply = await session.ask()
@@ -105,9 +105,8 @@ def test_a_conversation_that_branched_while_its_summary_was_made_keeps_its_histo
             await provider.came.wait()
             session.sync([*messages[:4], {"role": "user", "content": "another way"}])
             provider.gate.set()
-            done = await task
-            assert not done.done
-            assert "changed" in done.why
+            with pytest.raises(NotCompacted, match="changed"):
+                await task
             assert said(session.messages)[-1] == "another way"
             assert boundaries(session) == []
 

@@ -80,7 +80,7 @@ def test_over_the_budget_notes_rest_and_it_is_said_once(
         assert session.status.budget_exhausted == what
         asked = len(asked_for_notes(messages_server))
         assert 0 < before <= asked
-        fill(session, session.tokens + 3_000)
+        fill(session, session.window_state.tokens + 3_000)
         assert len(asked_for_notes(messages_server)) == asked
         path = session.path
     assert path is not None

@@ -21,7 +21,7 @@ from lamina.conversation import revision
 from lamina.core.policy import CLASSIC, LEAN, Policy
 from lamina.core.records import Attachment, Pin, Spill
 from lamina.core.settings import Settings
-from lamina.layers.l2_micro.clearing import clearable_in
+from lamina.layers.l2_micro.step import clearable_in
 from lamina.session.base import conversation_of
 
 from .clearing import (
@@ -234,16 +234,16 @@ def test_a_resumed_session_counts_as_the_one_that_cleared_did(tmp_path: Path) ->
     """Nothing was answered since: every usage in the log measured another view."""
     with begun(opened(tmp_path)) as session:
         until_cleared(session)
-        expected, name = session.tokens, session.id
+        expected, name = session.window_state.tokens, session.id
     with opened(tmp_path, resume=name) as session:
         session.before_call()
-        assert session.tokens == expected
+        assert session.window_state.tokens == expected
 
 
 def test_a_clearing_that_is_due_when_a_session_ends_is_made_by_the_next_one(tmp_path: Path) -> None:
     with begun(opened(tmp_path, settings=quiet(size_clearing=False))) as session:
         while not session.window_state.above_warning:
-            work(session, [f"t{session.tokens}"])
+            work(session, [f"t{session.window_state.tokens}"])
         name = session.id
     with opened(tmp_path, resume=name) as session:
         assert len(cleared(session.before_call())) > 25
@@ -315,7 +315,7 @@ def test_results_that_came_in_one_message_are_cleared_one_by_one(tmp_path: Path)
     request: Wire = {}
     with begun(opened(tmp_path)) as session:
         for start in range(0, UNTIL_FULL, 5):
-            usage = {"input_tokens": max(1, session.tokens), "output_tokens": 20}
+            usage = {"input_tokens": max(1, session.window_state.tokens), "output_tokens": 20}
             names = numbered(5, start)
             session.after_call(
                 {

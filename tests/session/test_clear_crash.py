@@ -70,12 +70,12 @@ def expected(base: Path) -> Wire:
 
 def check(run: Run, wanted: Wire) -> None:
     with resumed(run.directory) as session:
-        if "after" in session.open_calls:
+        if "after" in session.status.open_calls:
             session.add_tool_result("after", "short")
         request = session.before_call()
         assert refused(request) == []
         assert cleared(request) == cleared(wanted), run
-        if "answered" not in run.said and not session.open_calls and len(request["messages"]) == len(wanted["messages"]):
+        if "answered" not in run.said and not session.status.open_calls and len(request["messages"]) == len(wanted["messages"]):
             assert plain(request, run.directory) == wanted, run
         for name in cleared(request):
             path = shown(request)[name].split(" is in ")[1].split(" and can")[0]
@@ -105,7 +105,7 @@ def test_failing_once_anywhere(tmp_path: Path, fault: Fault) -> None:
         if run.ended == "raised":
             continue
         with resumed(run.directory) as session:
-            if "after" in session.open_calls:
+            if "after" in session.status.open_calls:
                 session.add_tool_result("after", "short")
             request = session.before_call()
             assert refused(request) == []

@@ -252,7 +252,7 @@ def test_the_provider_clears_before_compaction_and_size_clearing_is_the_net(
         assert asked["trigger"]["value"] == limits.autocompact * 90 // 100 < limits.warning
         assert asked["clear_at_least"]["value"] < asked["trigger"]["value"]
         assert told.named("clearing"), "somebody clears"
-        assert session.tokens < limits.blocking
+        assert session.window_state.tokens < limits.blocking
 
 
 @pytest.mark.spec("M2")
@@ -365,7 +365,7 @@ def test_an_async_session_clears_the_same(tmp_path: Path) -> None:
             request: dict[str, Any] = {}
             for number in range(len(shown(expected))):
                 use = {"type": "tool_use", "id": f"t{number}", "name": "Read", "input": {"file_path": f"t{number}.py"}}
-                usage = {"input_tokens": max(1, other.tokens), "output_tokens": 20}
+                usage = {"input_tokens": max(1, other.window_state.tokens), "output_tokens": 20}
                 await other.after_call(
                     {"id": f"m-t{number}", "model": "a", "content": [use], "stop_reason": "tool_use", "usage": usage}
                 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from tests.session.hosts import lend
 from tests.session.plain import AsyncSession, Session
 
 from lamina.core.blocks import text as words_block
+from lamina.core.errors import NotCompacted
 from lamina.core.policy import CLASSIC, LEAN
 from lamina.core.receipts import Told
 from lamina.core.records import Attachment, Boundary, Checkpoint, Message, Pin, Span
@@ -21,7 +22,7 @@ from lamina.providers.openai import OpenAIProvider
 from lamina.session.base import working
 from lamina.testing import MessagesServer
 from lamina.testing.request_validation import Limits
-from lamina.tools.hooks.answers import HookOutcome
+from lamina.tools.hooks.protocol import HookOutcome
 from lamina.tools.read_state import ReadRange, ReadState
 
 from .compacting import (
@@ -292,9 +293,8 @@ def test_pre_compact_hooks_add_instructions_and_may_say_no(messages_server: Mess
         assert "manual: True" in said(session.messages)[-1]
         outcome = HookOutcome(block="not now")
         rounds(session, messages_server, 4, start=4)
-        refused_now = session.compact()
-        assert not refused_now.done
-        assert "not now" in refused_now.why
+        with pytest.raises(NotCompacted, match="not now"):
+            session.compact()
         assert len(boundaries(session)) == 1
 
 
@@ -340,10 +340,12 @@ def test_a_preview_changes_nothing_and_tells_what_would_happen(messages_server: 
         assert boundary.kept == seen.kept
 
 
-def test_nothing_to_summarise_is_an_answer_not_an_error(messages_server: MessagesServer, tmp_path: Path) -> None:
+def test_a_compaction_with_nothing_to_summarise_says_so(messages_server: MessagesServer, tmp_path: Path) -> None:
     with opened(messages_server, tmp_path) as session:
         session.add_user("Hello")
-        assert session.compact().why == "there is nothing to summarise yet"
+        with pytest.raises(NotCompacted) as refused:
+            session.compact()
+        assert refused.value.why == "there is nothing to summarise yet"
         with working(session) as c:
             assert step.preview(c).why == "there is nothing to summarise yet"
         assert not summaries(messages_server)
@@ -359,8 +361,8 @@ def test_switched_off_nothing_is_compacted(messages_server: MessagesServer, tmp_
             if session.window_state.above_error:
                 break
         assert not summaries(messages_server)
-        done = session.compact()
-        assert done.done is ("auto_compact" in off)
+        with nullcontext() if "auto_compact" in off else pytest.raises(NotCompacted, match="turned off"):
+            assert session.compact().how == "summary"
 
 
 @pytest.mark.spec("C4")

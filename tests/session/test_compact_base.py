@@ -44,7 +44,7 @@ def test_an_absolute_trigger_counts_the_conversation_without_the_first_request(
         peak = 0
         for number in range(60):
             rounds(session, messages_server, 1, start=number, content=PIECE)
-            peak = max(peak, session.tokens)
+            peak = max(peak, session.window_state.tokens)
         with working(session) as c:
             first = base(c)
         done = told(session, "compaction")
@@ -75,7 +75,7 @@ def test_a_first_request_that_leaves_no_room_is_reported_once_and_the_session_go
     # 15,000 tokens are usable, compaction is due at 13,917, blocking is at 14,750.
     with opened(messages_server, tmp_path, system=(LARGE * 2)[: 13_000 * 4]) as session:
         asked = iter(range(60))
-        while session.tokens < 14_100:
+        while session.window_state.tokens < 14_100:
             rounds(session, messages_server, 1, start=next(asked), content="words " * 40)
         with working(session) as c:
             assert c.limits.autocompact < 14_100 < nearly_full(c)
@@ -85,7 +85,7 @@ def test_a_first_request_that_leaves_no_room_is_reported_once_and_the_session_go
         assert "compaction" in said
         while not boundaries(session):
             rounds(session, messages_server, 1, start=next(asked), content="words " * 40)
-        assert session.tokens < 14_100, "before it blocks, everything is tried"
+        assert session.window_state.tokens < 14_100, "before it blocks, everything is tried"
         assert session.notices == [said]
 
 

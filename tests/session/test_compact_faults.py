@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.session.plain import Session
 
 from lamina.core.effects import Ask, drive
-from lamina.core.errors import Aborted, InputError, PromptTooLong, WindowFull
+from lamina.core.errors import Aborted, InputError, NotCompacted, PromptTooLong, WindowFull
 from lamina.core.policy import CLASSIC
 from lamina.core.receipts import Told
 from lamina.core.records import Boundary, Pin
@@ -24,7 +24,7 @@ from lamina.session.base import working
 from lamina.testing import MessagesServer
 from lamina.testing.received_request import Received
 from lamina.testing.script import Status, Step, make_answer
-from lamina.tools.hooks.answers import HookOutcome
+from lamina.tools.hooks.protocol import HookOutcome
 
 from .compacting import (
     LONG,
@@ -81,9 +81,9 @@ def test_what_is_no_summary_is_asked_for_again_and_never_replaces_history(
     with opened(messages_server, tmp_path) as session:
         rounds(session, messages_server, 4)
         before = session.messages
-        done = session.compact()
-        assert not done.done
-        assert why in done.why
+        with pytest.raises(NotCompacted) as failed:
+            session.compact()
+        assert why in failed.value.why
         assert session.messages == before
         assert not boundaries(session)
         assert len(summaries(messages_server)) == 3
@@ -193,12 +193,11 @@ def test_by_hand_with_room_left_a_failed_summary_leaves_the_conversation_alone(
     messages_server.answer_with(summarising(UNTAGGED))
     with opened(messages_server, tmp_path) as session:
         rounds(session, messages_server, 4)
-        done = session.compact()
-        assert not done.done
-        assert "no <summary>" in done.why
+        with pytest.raises(NotCompacted, match="no <summary>"):
+            session.compact()
     with opened(messages_server, tmp_path, resume=session.id, settings=quiet(auto_compact=False)) as full:
         number = 4
-        while full.tokens < 13_950:
+        while full.window_state.tokens < 13_950:
             rounds(full, messages_server, 1, start=number, content=LONG[:800])
             number += 1
         done = full.compact()
@@ -239,7 +238,7 @@ def test_a_huge_summary_is_cut_to_the_reserve_even_where_it_would_fit(messages_s
             session.add_user(f"Text {number}: {LONG * 100}")
             session.ask()
         done = session.compact()
-        assert done.how == "summary", done.why
+        assert done.how == "summary"
         assert done.tokens_after < 60_000 < 200_000 < done.tokens_before
         assert "Primary request and intent" in words(session)
         assert "the end" in words(session)
@@ -490,7 +489,7 @@ def test_a_result_that_arrives_after_a_compaction_finds_its_call(messages_server
         session.ask()
         session.add_tool_result("one", "first")
         assert session.compact().done
-        assert session.open_calls == ("two",)
+        assert session.status.open_calls == ("two",)
         session.add_tool_result("two", "second")
         session.ask()
         sent = messages_server.requests[-1].body

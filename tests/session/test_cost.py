@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.session.plain import Session
 
+from lamina.core.errors import NotCompacted
 from lamina.providers.models import Cost
 
 
@@ -19,13 +20,13 @@ def test_each_call_is_counted_once_at_its_own_price() -> None:
         session.add_user("one")
         first = answer("claude-sonnet-5-5", 1, input_tokens=1_000, cache_read_input_tokens=10_000, output_tokens=100)
         session.after_call(first)
-        once = session.cost
+        once = session.status.cost
         session.after_call(first)
-        assert session.cost == once
+        assert session.status.cost == once
         session.add_user("two")
         session.after_call(first | {"id": "msg_2"})
-        assert session.cost.units == pytest.approx(2 * once.units)
-        assert session.cost.usd == pytest.approx(2 * (once.usd or 0))
+        assert session.status.cost.units == pytest.approx(2 * once.units)
+        assert session.status.cost.usd == pytest.approx(2 * (once.usd or 0))
         assert (once.usd or 0) > 0
         # 1,000 uncached, 10,000 at a tenth, and the output at the model's own ratio.
         assert once.units > 2_000
@@ -36,7 +37,8 @@ def test_side_calls_that_no_model_answered_cost_nothing() -> None:
         for number in range(3):
             session.add_user(f"Question {number}: " + "word " * 2_000)
             session.after_call(answer("claude-sonnet-5-5", number, input_tokens=3_000 * (number + 1), output_tokens=10))
-        session.compact()
+        with pytest.raises(NotCompacted, match="not get smaller"):
+            session.compact()
         assert session.status.side_usage.total > 0
         assert session.status.side_cost == Cost()
 
@@ -53,5 +55,5 @@ def test_an_unknown_model_is_named_once_and_its_money_is_unknown() -> None:
                 "usage": {"prompt_tokens": 100, "completion_tokens": 10},
             }
         )
-        assert session.cost.usd is None
-        assert session.cost.units == pytest.approx(150)
+        assert session.status.cost.usd is None
+        assert session.status.cost.units == pytest.approx(150)

@@ -47,7 +47,7 @@ def test_a_session_on_a_disk_that_fills_up_goes_on_and_is_written_when_there_is_
         import resource
 
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        with Session(home=tmp_path) as session:
+        with Session("offline", home=tmp_path) as session:
             turns(session, "a")
             assert session.path is not None
             size = session.path.stat().st_size
@@ -63,7 +63,7 @@ def test_a_session_on_a_disk_that_fills_up_goes_on_and_is_written_when_there_is_
             (tmp_path / "id").write_text(session.id)
 
     assert ended_well(run_child(child))
-    with Session(home=tmp_path, resume=(tmp_path / "id").read_text()) as again:
+    with Session("offline", home=tmp_path, resume=(tmp_path / "id").read_text()) as again:
         assert said(again.messages) == [*TALK, "c" * 3_000, "about " + "c" * 3_000]
 
 
@@ -73,7 +73,7 @@ def test_a_session_on_a_disk_that_fills_up_goes_on_and_is_written_when_there_is_
 @pytest.mark.usefixtures("crash_points")
 def test_whatever_system_call_fails_the_turns_go_on(tmp_path: Path, fault: Fail) -> None:
     def act(directory: Path, say: Say) -> None:
-        with Session(home=directory / "home", system="s", tools=[READ]) as session:
+        with Session("offline", home=directory / "home", system="s", tools=[READ]) as session:
             for request in turns(session, "a", "b"):
                 assert refused(request) == []
             session.end_turn()
@@ -87,7 +87,7 @@ def test_whatever_system_call_fails_the_turns_go_on(tmp_path: Path, fault: Fail)
         if " " in told:
             assert told.endswith("This session is kept in memory only and cannot be resumed."), run
         elif not fault.forever:
-            with Session(home=run.directory / "home", resume=told) as again:
+            with Session("offline", home=run.directory / "home", resume=told) as again:
                 assert said(again.messages) == TALK, run
                 assert len(again.notices) <= 1, run
 
@@ -95,7 +95,7 @@ def test_whatever_system_call_fails_the_turns_go_on(tmp_path: Path, fault: Fail)
 def test_a_home_that_is_a_file_leaves_a_session_in_memory_that_says_so(tmp_path: Path) -> None:
     home = tmp_path / "file"
     home.write_text("not a directory")
-    with Session(home=home) as session:
+    with Session("offline", home=home) as session:
         assert session.notices == [
             f"{home}: is a file, not a directory; move it, or set LAMINA_HOME to a directory. "
             "This session is kept in memory only and cannot be resumed."
@@ -108,7 +108,7 @@ def test_a_home_that_is_a_file_leaves_a_session_in_memory_that_says_so(tmp_path:
 def test_without_a_home_a_session_lives_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HOME", "USERPROFILE", "LAMINA_HOME"):
         monkeypatch.delenv(name)
-    with Session() as session:
+    with Session("offline") as session:
         assert session.notices == [
             "No home directory found, so your user settings are not read. Set LAMINA_HOME.",
             "No home directory found, so this session is kept in memory only. Set LAMINA_HOME or HOME to save sessions.",
@@ -117,10 +117,10 @@ def test_without_a_home_a_session_lives_in_memory(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_session_whose_files_cannot_be_written_is_continued_in_memory(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         turns(session, "a")
     before = {path: path.read_bytes() for path in files_under(tmp_path)}
-    with failing(errno.EROFS), Session(home=tmp_path, resume=session.id) as again:
+    with failing(errno.EROFS), Session("offline", home=tmp_path, resume=session.id) as again:
         assert len(again.notices) == 1
         assert again.notices[0].endswith("The session continues in memory only: new messages will not be saved.")
         turns(again, "b")
@@ -129,7 +129,7 @@ def test_a_session_whose_files_cannot_be_written_is_continued_in_memory(tmp_path
 
 
 def test_a_directory_replaced_by_a_file_under_a_live_session_stops_nothing(tmp_path: Path) -> None:
-    with Session(home=tmp_path / "home") as session:
+    with Session("offline", home=tmp_path / "home") as session:
         turns(session, "a")
         shutil.rmtree(tmp_path / "home")
         (tmp_path / "home").write_text("in the way")
@@ -147,7 +147,7 @@ def test_a_directory_replaced_by_a_file_under_a_live_session_stops_nothing(tmp_p
 
 
 def test_a_home_removed_under_a_live_session_loses_nothing_from_memory(tmp_path: Path) -> None:
-    with Session(home=tmp_path / "home") as session:
+    with Session("offline", home=tmp_path / "home") as session:
         session.sync([user("a"), assistant("about a"), user("b", "and"), assistant("x")])
         shutil.rmtree(tmp_path / "home")
         session.sync([user("a"), assistant("about a"), user("b"), assistant("about b")])
@@ -162,23 +162,23 @@ def test_a_home_removed_under_a_live_session_loses_nothing_from_memory(tmp_path:
 
 
 def test_a_transcript_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         turns(session, "a")
     assert session.path is not None
     data = session.path.read_bytes()
     session.path.unlink()
     session.path.mkdir()
     with pytest.raises(Exception, match="not found in") as told:
-        Session(home=tmp_path, resume=session.id)
+        Session("offline", home=tmp_path, resume=session.id)
     assert "\n" not in str(told.value)
     session.path.rmdir()
     session.path.write_bytes(data)
-    with Session(home=tmp_path, resume=session.id) as again:
+    with Session("offline", home=tmp_path, resume=session.id) as again:
         assert said(again.messages) == ["a", "about a"]
 
 
 def test_an_answer_that_cannot_be_written_is_still_part_of_the_next_request(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("a")
         session.before_call()
         with failing(errno.ENOSPC):
@@ -189,14 +189,14 @@ def test_an_answer_that_cannot_be_written_is_still_part_of_the_next_request(tmp_
             assert said(session.messages) == ["a"]
         session.end_turn()
         assert refused(request) == []
-    with Session(home=tmp_path, resume=session.id) as again:
+    with Session("offline", home=tmp_path, resume=session.id) as again:
         assert said(again.messages) == ["a"]
         again.sync([user("a"), assistant(call("c1"))])
-        assert again.open_calls == ("c1",)
+        assert again.status.open_calls == ("c1",)
 
 
 def test_a_disk_error_names_the_file(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         turns(session, "a")
         with failing(errno.EACCES):
             session.add_user("b")

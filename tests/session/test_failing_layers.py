@@ -11,14 +11,16 @@ from tests.session.plain import AsyncSession, Session
 
 import lamina
 from lamina.conversation.isolate import STRICT
-from lamina.core.errors import WindowFull
+from lamina.core.errors import InputError, WindowFull
 from lamina.core.records import Event
 from lamina.core.settings import Settings
 from lamina.layers.l1_results import step as results
 from lamina.layers.l2_micro import step as micro
 from lamina.layers.l4_compact import step as compact
 from lamina.layers.l5_extract import step as extract
+from lamina.layers.l6_dream import trigger as dream_trigger
 from lamina.layers.recall import state as recall
+from lamina.prompt import instructions
 from lamina.session import memory_binding, own_tools, reminders
 from lamina.session.base import conversation_of
 
@@ -56,7 +58,7 @@ def failures(session: lamina.Session) -> list[dict[str, Any]]:
 def test_whatever_a_layer_raises_the_request_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     fault = Fault(error)
     monkeypatch.setattr(micro, "clear", fault)
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         requests = turns(session, *"abcde")
         assert said(requests[-1]["messages"])[-1] == "e"
         assert fault.calls == 3, "the layer is off after three failures"
@@ -86,7 +88,7 @@ def test_no_layer_stops_a_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(module, name, Fault())
     if hasattr(lamina.turn, name):
         monkeypatch.setattr(lamina.turn, name, Fault())
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         turns(session, "a", "about a")
         session.end_turn()
         assert {event["layer"] for event in failures(session)} == {layer}
@@ -95,12 +97,57 @@ def test_no_layer_stops_a_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 @pytest.mark.spec("H10")
 def test_a_result_is_kept_whole_if_its_layer_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "arriving", Fault())
-    with Session(home=tmp_path, tools=[READ]) as session:
+    with Session("offline", home=tmp_path, tools=[READ]) as session:
         session.add_user("a")
         session.before_call()
         session.after_call(answer("m1", call("c1")))
         session.add_tool_result("c1", "the whole result")
         assert "the whole result" in str(session.before_call()["messages"][-1])
+
+
+class Pipe:
+    """A stream that can be read once."""
+
+    def __init__(self, text: str) -> None:
+        self._left = text.encode()
+
+    def read(self, size: int, /) -> bytes:
+        part, self._left = self._left[:size], self._left[size:]
+        return part
+
+
+@pytest.mark.spec("H10")
+@pytest.mark.parametrize("kind", [str, str.encode, Pipe])
+@pytest.mark.parametrize("name", ["_budget", "read_small", "tape_of", "is_json", "Spilling"])
+def test_a_large_result_is_kept_whole_if_its_layer_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kind: Any
+) -> None:
+    text = "The first line.\n" + "a line of output\n" * 4_000 + "The last line."
+    with Session("offline", home=tmp_path, tools=[READ]) as session:
+        session.add_user("a")
+        for number in range(5):
+            session.before_call()
+            session.after_call(answer(f"m{number}", call(f"c{number}")))
+            with monkeypatch.context() as patched:
+                patched.setattr(results, name, Fault())
+                session.add_tool_result(f"c{number}", kind(text))
+        shown = [block for block in session.messages[-1]["content"] if block["type"] == "tool_result"]
+        assert [block["content"] for block in shown] == [text]
+        assert {event["layer"] for event in failures(session)} == {"l1_results"}
+
+
+def test_a_stream_that_cannot_be_read_is_still_the_callers_error(tmp_path: Path) -> None:
+    class Closed:
+        def read(self, size: int, /) -> bytes:
+            raise ValueError("closed")
+
+    with Session("offline", home=tmp_path, tools=[READ]) as session:
+        session.add_user("a")
+        session.before_call()
+        session.after_call(answer("m1", call("c1")))
+        with pytest.raises(InputError, match="reading its stream failed"):
+            session.add_tool_result("c1", Closed())
+        assert failures(session) == []
 
 
 @pytest.mark.spec("H10")
@@ -114,7 +161,7 @@ def test_a_compaction_that_fails_leaves_the_window_to_the_user(tmp_path: Path, m
             session.add_user(f"message {number} " + "word " * 400)
             session.before_call()
 
-    with Session(home=tmp_path, window=20_000) as session:
+    with Session("offline", home=tmp_path, window=20_000) as session:
         with pytest.raises(WindowFull):
             fill(session)
         assert fault.calls <= 3
@@ -127,7 +174,7 @@ def test_an_async_session_steps_aside_too(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(micro, "clear", Fault())
 
     async def main() -> None:
-        async with AsyncSession(home=tmp_path) as session:
+        async with AsyncSession("offline", home=tmp_path) as session:
             session.add_user("a")
             assert said((await session.before_call())["messages"]) == ["a"]
 
@@ -135,6 +182,9 @@ def test_an_async_session_steps_aside_too(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 PARTS: dict[str, tuple[Any, str, str]] = {
+    "the place of the memory": (memory_binding.MemoryBinding, "_find", "memory"),
+    "the lock of dreams": (dream_trigger, "stat_lock", "l6_dream"),
+    "the user's approvals": (instructions, "project_of", "instructions"),
     "the memory section": (memory_binding.MemoryBinding, "section", "memory"),
     "access to memory": (memory_binding.MemoryBinding, "access", "memory"),
     "the session's own tools": (own_tools, "own_tools", "memory"),
@@ -149,19 +199,19 @@ def test_what_a_session_adds_by_itself_stops_no_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, layer: str
 ) -> None:
     monkeypatch.setattr(owner, name, Fault())
-    with lamina.Session(cwd=tmp_path, tools=[READ], offer_tools=True, settings=Settings()) as session:
+    with lamina.Session("offline", cwd=tmp_path, tools=[READ], offer_tools=True, settings=Settings()) as session:
         session.add_user("a")
         request = session.before_call()
         assert said(request["messages"])[-1] == "a"
         assert READ in unmarked(request["tools"])
-        assert [event["layer"] for event in failures(session)] == [layer]
+        assert {event["layer"] for event in failures(session)} == {layer}
 
 
 @pytest.mark.spec("H10")
 def test_a_review_that_fails_is_told_once_and_off_after_three_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fault = Fault()
     monkeypatch.setattr(extract, "after_turn", fault)
-    with lamina.Session(cwd=tmp_path) as session:
+    with lamina.Session("offline", cwd=tmp_path) as session:
         for words in "abcde":
             session.add_user(words)
             session.ask()
@@ -173,7 +223,7 @@ def test_a_review_that_fails_is_told_once_and_off_after_three_turns(tmp_path: Pa
 @pytest.mark.spec("H10")
 def test_a_fault_in_an_own_tool_is_an_error_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_binding.MemoryBinding, "open", Fault())
-    with lamina.Session(cwd=tmp_path, offer_tools=True) as session:
+    with lamina.Session("offline", cwd=tmp_path, offer_tools=True) as session:
         session.add_user("a")
         session.before_call()
         use = {"type": "tool_use", "id": "c1", "name": "MemorySearch", "input": {"query": "x"}}
@@ -186,7 +236,7 @@ def test_a_fault_in_an_own_tool_is_an_error_result(tmp_path: Path, monkeypatch: 
 def test_a_switch_for_tests_lets_unexpected_exceptions_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(STRICT, "1")
     monkeypatch.setattr(micro, "clear", Fault())
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("a")
         with pytest.raises(KeyError):
             session.before_call()
@@ -196,7 +246,7 @@ def test_a_switch_for_tests_lets_unexpected_exceptions_through(tmp_path: Path, m
 
 def test_a_transcript_that_cannot_take_the_event_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(micro, "clear", Fault())
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("a")
         monkeypatch.setattr(conversation_of(session), "record_event", Fault())
         assert said(session.before_call()["messages"]) == ["a"]
@@ -208,7 +258,7 @@ def test_ctrl_c_in_a_layer_still_stops_the_call(tmp_path: Path, monkeypatch: pyt
         raise KeyboardInterrupt
 
     monkeypatch.setattr(micro, "clear", interrupted)
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("a")
         with pytest.raises(KeyboardInterrupt):
             session.before_call()

@@ -203,11 +203,11 @@ def test_what_a_fork_used_is_told_and_counted_apart(opened: Callable[..., Sessio
     told: list[tuple[str, Wire]] = []
     hosts.lend(session, observer=lambda name, data: told.append((name, data)))
     ask(session, LONG)
-    before = (session.tokens, session.usage, session.cost)
+    before = (session.window_state.tokens, session.status.usage, session.status.cost)
     outcome = fork(session)
     with working(session) as c:
         forks.ended(c, "notes", outcome, 1.5)
-    assert (session.tokens, session.usage, session.cost) == before
+    assert (session.window_state.tokens, session.status.usage, session.status.cost) == before
     ((name, data),) = told
     use = messages_server.requests[-1].use
     assert use is not None

@@ -7,6 +7,7 @@ from tests.session.plain import Session
 
 from lamina.agent.agent import Agent
 from lamina.core.errors import SettingError
+from lamina.session.base import side_provider
 from lamina.testing import MessagesServer
 
 MODEL = "anthropic:claude-sonnet-5-5"
@@ -24,7 +25,7 @@ def test_a_key_in_the_environment_is_enough_to_ask(messages_server: MessagesServ
     with Session(MODEL, in_memory=True) as session:
         session.add_user("Are you there?")
         assert session.ask().text == "Here."
-        assert session._side is session.provider
+        assert side_provider(session) is session.provider
 
 
 @pytest.mark.usefixtures("key")

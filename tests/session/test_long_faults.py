@@ -11,8 +11,7 @@ from tests.sampling import sampled
 from tests.session.plain import Session
 
 from lamina.core.settings import Settings
-from lamina.layers.l3_notes.sections import Misfit, read_notes
-from lamina.layers.l3_notes.template import own_template
+from lamina.layers.l3_notes.sections import Misfit, own_template, read_notes
 from lamina.testing import MessagesServer
 
 from .long import Work, check_requests, decisions, events, how, prove

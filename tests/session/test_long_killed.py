@@ -79,8 +79,8 @@ class Loop:
 
     def move(self) -> None:
         session = self._session
-        if session.open_calls:
-            call = session.open_calls[0]
+        if session.status.open_calls:
+            call = session.status.open_calls[0]
             output = given(call)
             session.add_tool_result(call, output.content, is_error=output.is_error)
         elif not session.messages or session.messages[-1]["role"] == "assistant":
@@ -88,7 +88,7 @@ class Loop:
             session.add_user(f"Question {self.questions}: what is there?")
         else:
             self.sent.append(session.before_call())
-            self.counts.append(session.tokens)
+            self.counts.append(session.window_state.tokens)
             self.keys.append((self.questions, self.calls))
             session.after_call(self._answer())
             settle(session)
@@ -167,16 +167,16 @@ def test_killed_after_any_move_the_next_requests_are_the_same(tmp_path: Path, wa
 def test_after_a_snip_a_session_opened_again_counts_the_same(tmp_path: Path) -> None:
     with opened(tmp_path, CLASSIC, Settings(), session_id=NAME) as session:
         loop = Loop(session)
-        while loop.calls < CALLS + 1 or session.open_calls:
+        while loop.calls < CALLS + 1 or session.status.open_calls:
             loop.move()
         with working(session) as c:
             first, last = (c.log.view.items[index].uuid for index in (3, 8))
         session.hide_messages(first, last)
         session.before_call()
-        tokens = session.tokens
+        tokens = session.window_state.tokens
     with opened(tmp_path, CLASSIC, Settings(), resume=NAME) as again:
         again.before_call()
-        assert again.tokens == tokens
+        assert again.window_state.tokens == tokens
 
 
 @needs_fork

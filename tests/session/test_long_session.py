@@ -103,7 +103,7 @@ def test_a_session_opened_again_sends_what_the_first_one_would_have_sent(long: L
     shutil.copytree(long.home, home)
     with session_at(long.provider, home, resume=copied(long, home)) as again:
         assert again.messages == long.session.messages
-        assert again.tokens == long.session.tokens
+        assert again.window_state.tokens == long.session.window_state.tokens
         assert prove(again, long.work)
 
 

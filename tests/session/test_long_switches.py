@@ -12,7 +12,7 @@ import pytest
 from tests.sampling import sampled
 from tests.session.plain import Session
 
-from lamina.core.errors import WindowFull
+from lamina.core.errors import NotCompacted, WindowFull
 from lamina.core.settings import Settings
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.testing import MessagesServer
@@ -112,4 +112,5 @@ def test_off_means_no_new_decisions_and_what_was_frozen_stays(
         if switch == "auto_compact":
             assert session.compact().done, "by hand it still works"
         if switch == "compaction":
-            assert "turned off" in session.compact().why
+            with pytest.raises(NotCompacted, match="turned off"):
+                session.compact()

@@ -11,9 +11,8 @@ from tests.session.plain import Session
 
 from lamina.core.policy import CLASSIC
 from lamina.core.settings import Settings
-from lamina.layers.l3_notes.background import state_of
-from lamina.layers.l3_notes.sections import render
-from lamina.layers.l3_notes.template import own_template
+from lamina.layers.l3_notes.sections import own_template, render
+from lamina.layers.l3_notes.step import state_of
 from lamina.session.base import conversation_of
 from lamina.testing import Answer, MessagesServer, Received, Status
 from lamina.testing.script import Step, make_answer
@@ -127,7 +126,7 @@ def test_updates_never_overlap(messages_server: MessagesServer, tmp_path: Path) 
         settle(session)
         first = told(session).named("notes")
         assert len(first) == 1
-        assert first[0]["tokens"] < session.tokens - 1_250
+        assert first[0]["tokens"] < session.window_state.tokens - 1_250
         talk(session, "and on")
         assert len(told(session).named("notes")) == 2
     assert len(under_way) == 2
@@ -153,7 +152,7 @@ def test_an_update_that_fails_records_nothing_and_is_tried_again(messages_server
         assert notes_file(session).exists()
         before = notes_file(session).read_text()
         answering(messages_server, altered)
-        fill(session, session.tokens + 2_000)
+        fill(session, session.window_state.tokens + 2_000)
         assert notes_file(session).read_text() == before
         assert len(told(session).named("notes")) == 1
 
@@ -197,7 +196,7 @@ def test_notes_that_fail_for_good_are_reported_once_and_start_again_after_a_comp
         fill(session, 35_000)
         assert told(session).named("notes") == [], "stopped"
         assert session.compact().done
-        fill(session, session.tokens + 4_000)
+        fill(session, session.window_state.tokens + 4_000)
         assert told(session).named("notes"), "started again"
         assert [notice for notice in session.notices if "notes" in notice] == [said]
 

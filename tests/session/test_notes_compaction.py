@@ -17,22 +17,22 @@ from lamina.conversation import revision
 from lamina.conversation.compaction.hooks import CompactHooks
 from lamina.core.blocks import ToolResult, ToolUse, Wire
 from lamina.core.effects import Effect, Wait, drive
+from lamina.core.errors import NotCompacted
 from lamina.core.policy import CLASSIC
 from lamina.core.records import Pin
 from lamina.core.settings import Settings
-from lamina.disk.transcripts.session_list import read_session_info
+from lamina.disk.transcripts.search import read_session_info
 from lamina.fork.background import Background
 from lamina.fork.host import Restorable
 from lamina.layers.l3_notes import step as notes
-from lamina.layers.l3_notes.background import state_of
 from lamina.layers.l3_notes.plan import Cursor
-from lamina.layers.l3_notes.sections import render
-from lamina.layers.l3_notes.template import own_template
+from lamina.layers.l3_notes.sections import own_template, render
+from lamina.layers.l3_notes.step import state_of
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.base import conversation_of, working
 from lamina.testing import MessagesServer, Received, Status
 from lamina.testing.script import Step
-from lamina.tools.hooks.answers import HookOutcome
+from lamina.tools.hooks.protocol import HookOutcome
 
 from .noting import (
     LONG,
@@ -75,19 +75,19 @@ def test_at_the_threshold_the_notes_take_the_place_of_what_they_cover_without_a_
     answering(messages_server)
     with connected(messages_server, tmp_path, tools=[READ]) as session:
         filled(session)
-        before, order = session.tokens, order_of(session)
+        before, order = session.window_state.tokens, order_of(session)
         requests = len(messages_server.requests)
         request = ask(session)
         assert len(messages_server.requests) == requests
         (boundary,) = boundaries(session)
         assert (boundary.trigger, boundary.kept[-1]) == ("auto", order_of(session)[-1])
-        assert session.tokens < before / 2
+        assert session.window_state.tokens < before / 2
         first = said(request["messages"])[0]
         assert "<system-reminder>\n# Session Title\n" in first
         assert str(notes_file(session)) in first
         assert str(session.path) in first
         done = told(session).named("compaction")[-1]
-        assert (done["by"], done["tokens_after"]) == ("notes", session.tokens)
+        assert (done["by"], done["tokens_after"]) == ("notes", session.window_state.tokens)
         assert reasons(session.path) == ["compaction"]
         summary = conversation_of(session).log.view.items[0].uuid
         whole = fates(boundary, [*order, order_of(session)[-1]])
@@ -158,7 +158,7 @@ def test_calls_stay_with_their_results(tmp_path: Path) -> None:
         while not boundaries(session):
             request = session.before_call()
             assert refused(request) == []
-            usage = {"input_tokens": session.tokens + 1, "output_tokens": 20}
+            usage = {"input_tokens": session.window_state.tokens + 1, "output_tokens": 20}
             session.after_call(answer(f"m{number}", "look", call(f"a{number}"), call(f"b{number}"), usage=usage))
             settle(session)
             for part in "ab":
@@ -419,9 +419,9 @@ def test_a_hook_that_says_no_stops_notes_and_summary_alike(messages_server: Mess
 
         fill(session, 20_000)
         lend(session, pre_compact=no)
-        done = session.compact()
-        assert (done.done, asked) == (False, ["manual"]), "once, not once for each way"
-        assert "not while the tests run" in done.why
+        with pytest.raises(NotCompacted, match="not while the tests run"):
+            session.compact()
+        assert asked == ["manual"], "once, not once for each way"
         assert boundaries(session) == []
         assert told(session).named("notes_compaction_skipped") == [{"reason": "a hook said no"}]
         lend(session, pre_compact=lambda trigger, instructions: HookOutcome())

@@ -24,7 +24,7 @@ from .words import answer, records, refused, said
 HOLD = """
 import sys
 from tests.session.plain import Session
-session = Session(home=sys.argv[1], resume=sys.argv[2])
+session = Session("offline", home=sys.argv[1], resume=sys.argv[2])
 session.add_user("from the other process")
 print("held", flush=True)
 sys.stdin.readline()
@@ -34,35 +34,35 @@ session.close()
 
 
 def test_a_session_open_in_another_process_is_continued_in_a_file_of_its_own(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         turns(session, "a")
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path), session.id], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
-    with Session(home=tmp_path, resume=session.id) as fork:
+    with Session("offline", home=tmp_path, resume=session.id) as fork:
         assert fork.notices == [f"Session {session.id} continues as {fork.id}, because it is open in another process."]
         assert said(fork.messages) == ["a", "about a", "from the other process"]
         fork.add_user("mine")
         assert refused(fork.before_call()) == []
     assert holder.communicate("go\n")[0] == ""
     assert holder.returncode == 0
-    with Session(home=tmp_path, resume=session.id) as again:
+    with Session("offline", home=tmp_path, resume=session.id) as again:
         assert again.notices == []
         assert said(again.messages) == ["a", "about a", "from the other process", "still here"]
-    with Session(home=tmp_path, resume=fork.id) as again:
+    with Session("offline", home=tmp_path, resume=fork.id) as again:
         assert said(again.messages)[-1] == "mine"
 
 
 def test_a_session_open_twice_in_one_process_is_forked_too(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("a")
-        with Session(home=tmp_path, resume=session.id) as fork:
+        with Session("offline", home=tmp_path, resume=session.id) as fork:
             assert fork.id != session.id
             fork.add_user("b")
             assert [record.from_session for record in records(fork.path) if isinstance(record, Forked)] == [session.id]
-    with Session(home=tmp_path, resume=session.id) as again:
+    with Session("offline", home=tmp_path, resume=session.id) as again:
         assert again.id == session.id
 
 
@@ -73,13 +73,13 @@ ROUNDS, PROCESSES, WORDS = 6, 4, 5
 @needs_fork
 @pytest.mark.spec("Z3")
 def test_many_processes_that_resume_one_session_lose_no_record_and_share_no_file(tmp_path: Path) -> None:
-    with Session(home=tmp_path / "home", system="s") as session:
+    with Session("offline", home=tmp_path / "home", system="s") as session:
         turns(session, "a")
 
     for round_number in range(ROUNDS):
 
         def resume(number: int, round_number: int = round_number) -> None:
-            with Session(home=tmp_path / "home", resume=session.id) as mine:
+            with Session("offline", home=tmp_path / "home", resume=session.id) as mine:
                 for word in range(WORDS):
                     mine.add_user(f"{round_number} {number} {word}")
                 assert refused(mine.before_call()) == []
@@ -93,7 +93,7 @@ def test_many_processes_that_resume_one_session_lose_no_record_and_share_no_file
             assert writers.count(f"{round_number} {number}") == WORDS
             runs = [writer for writer, _ in groupby(writers)]
             assert len(runs) == len(set(runs)), f"two writers at once in {path}"
-            with Session(in_memory=True, resume=path) as seen:
+            with Session("offline", in_memory=True, resume=path) as seen:
                 assert said(seen.messages)[:2] == ["a", "about a"]
                 assert seen.notices == []
 
@@ -107,7 +107,7 @@ def spoken(path: Path) -> list[str]:
 def test_many_processes_that_want_one_new_id_agree_on_one(tmp_path: Path) -> None:
     def begin(number: int) -> None:
         try:
-            with Session(home=tmp_path / "home", session_id="the-one") as session:
+            with Session("offline", home=tmp_path / "home", session_id="the-one") as session:
                 session.add_user(f"{number}")
                 (tmp_path / f"won-{number}").touch()
         except InputError:
@@ -116,13 +116,13 @@ def test_many_processes_that_want_one_new_id_agree_on_one(tmp_path: Path) -> Non
     together(6, begin)
     assert len(list(tmp_path.glob("won-*"))) == 1
     assert len(list(tmp_path.glob("lost-*"))) == 5
-    with Session(home=tmp_path / "home", resume="the-one") as session:
+    with Session("offline", home=tmp_path / "home", resume="the-one") as session:
         assert len(said(session.messages)) == 1
 
 
 @needs_fork
 def test_a_child_forked_from_a_server_neither_writes_nor_frees_its_parents_session(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         turns(session, "a")
         assert session.path is not None
         before = session.path.read_bytes()
@@ -137,12 +137,12 @@ def test_a_child_forked_from_a_server_neither_writes_nor_frees_its_parents_sessi
         assert session.path.read_bytes() == before
         assert live_holder(lock_path(session.path)) is not None
         turns(session, "c")
-    with Session(home=tmp_path, resume=session.id) as again:
+    with Session("offline", home=tmp_path, resume=session.id) as again:
         assert said(again.messages) == ["a", "about a", "c", "about c"]
 
 
 def test_threads_that_share_a_session_wait_for_each_other(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         failures: list[BaseException] = []
 
         def talk(number: int) -> None:
@@ -161,7 +161,7 @@ def test_threads_that_share_a_session_wait_for_each_other(tmp_path: Path) -> Non
         assert failures == []
         assert len(said(session.messages)) == 160
         assert refused(session.before_call()) == []
-    with Session(home=tmp_path, resume=session.id) as again:
+    with Session("offline", home=tmp_path, resume=session.id) as again:
         assert again.messages == session.messages
 
 
@@ -174,7 +174,7 @@ def test_a_session_closed_by_another_thread_says_so_to_whoever_waited(tmp_path: 
             heard.append(type(error))
 
     for number in range(20):
-        session = Session(in_memory=number % 2 == 0, home=tmp_path)
+        session = Session("offline", in_memory=number % 2 == 0, home=tmp_path)
         heard: list[type[BaseException]] = []
         threads = [threading.Thread(target=talk, args=(session, heard)) for _ in range(4)]
         for thread in threads:

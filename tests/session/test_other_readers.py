@@ -15,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.session.hosts import lend
 from tests.session.plain import Session
+from tests.session.words import pins_of
 
 from lamina.conversation import revision
 from lamina.conversation.compaction.cuts import is_said
@@ -87,7 +88,7 @@ def test_an_undone_compaction_is_undone_for_the_sdk_too(
 
 @pytest.mark.spec("U7", "C6")
 def test_messages_that_a_compaction_kept_follow_the_summary_for_the_sdk(tmp_path: Path) -> None:
-    with Session(home=tmp_path, cwd=tmp_path, tools=[READ], settings=WITHOUT_LAYERS) as session:
+    with Session("offline", home=tmp_path, cwd=tmp_path, tools=[READ], settings=WITHOUT_LAYERS) as session:
         for name in "abc":
             work(session, name)
         kept = tuple(item.uuid for item in conversation_of(session).log.view.items[-7:])
@@ -96,14 +97,14 @@ def test_messages_that_a_compaction_kept_follow_the_summary_for_the_sdk(tmp_path
         turns(session, "next")
         assert read_by_sdk(session)[:8] == [f"summary-of-{boundary}", *kept]
         assert read_by_sdk(session) == read_by_us(session)
-    with Session(home=tmp_path, cwd=tmp_path, resume=session.id, settings=WITHOUT_LAYERS) as again:
+    with Session("offline", home=tmp_path, cwd=tmp_path, resume=session.id, settings=WITHOUT_LAYERS) as again:
         turns(again, "resumed")
         assert read_by_sdk(again) == read_by_us(again)
 
 
 @pytest.mark.spec("U7", "C5")
 def test_the_boundary_names_the_summary_and_the_kept_segment(tmp_path: Path) -> None:
-    with Session(home=tmp_path, tools=[READ], settings=WITHOUT_LAYERS) as session:
+    with Session("offline", home=tmp_path, tools=[READ], settings=WITHOUT_LAYERS) as session:
         for name in "abc":
             work(session, name)
         items = conversation_of(session).log.view.items
@@ -121,7 +122,7 @@ def test_the_boundary_names_the_summary_and_the_kept_segment(tmp_path: Path) -> 
 @pytest.mark.spec("U7", "C5")
 def test_a_kept_marker_is_no_part_of_the_segment_for_others(tmp_path: Path) -> None:
     """The marker of a snip is known to Lamina alone; a segment that began with it would be one that nobody finds."""
-    with Session(home=tmp_path, cwd=tmp_path, tools=[READ], settings=WITHOUT_LAYERS) as session:
+    with Session("offline", home=tmp_path, cwd=tmp_path, tools=[READ], settings=WITHOUT_LAYERS) as session:
         for name in "abc":
             work(session, name)
         session.hide_messages(turns="2")
@@ -133,14 +134,14 @@ def test_a_kept_marker_is_no_part_of_the_segment_for_others(tmp_path: Path) -> N
         [row] = [row for row in objects(session.path) if row.get("subtype") == "compact_boundary"]
         assert row["compactMetadata"]["preservedSegment"]["headUuid"] == kept[1]
         session.undo(boundary)
-    with Session(home=tmp_path, cwd=tmp_path, resume=session.id, settings=WITHOUT_LAYERS) as again:
+    with Session("offline", home=tmp_path, cwd=tmp_path, resume=session.id, settings=WITHOUT_LAYERS) as again:
         assert len(read_by_sdk(again)) == 24
         assert read_by_sdk(again) == read_by_us(again)
 
 
 @pytest.mark.spec("U7")
 def test_a_rewind_to_before_a_compaction_is_seen_at_once(tmp_path: Path) -> None:
-    with Session(home=tmp_path, cwd=tmp_path, tools=[READ], settings=WITHOUT_LAYERS) as session:
+    with Session("offline", home=tmp_path, cwd=tmp_path, tools=[READ], settings=WITHOUT_LAYERS) as session:
         for name in "abc":
             work(session, name)
         items = [item.uuid for item in conversation_of(session).log.view.items]
@@ -178,7 +179,7 @@ def test_cleared_and_spilled_results_are_the_same_messages(tmp_path: Path) -> No
     with clearing.begun(clearing.opened(tmp_path)) as session:
         clearing.until_cleared(session)
         assert read_by_sdk(session) == read_by_us(session)
-    with Session(home=tmp_path, cwd=tmp_path, tools=[READ]) as session:
+    with Session("offline", home=tmp_path, cwd=tmp_path, tools=[READ]) as session:
         session.add_user("look")
         session.before_call()
         session.after_call(answer("m1", call("c1"), call("c2")))
@@ -234,7 +235,7 @@ def test_a_transcript_of_an_earlier_version_is_read_as_before(tmp_path: Path) ->
         path = tmp_path / "projects" / "old" / f"{SESSION}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(json.dumps(one, separators=(",", ":")) + "\n" for one in rows), encoding="utf-8")
-        with Session(home=tmp_path, cwd=tmp_path, resume=path, settings=WITHOUT_LAYERS) as session:
+        with Session("offline", home=tmp_path, cwd=tmp_path, resume=path, settings=WITHOUT_LAYERS) as session:
             assert said(session.messages) == expected
 
 
@@ -250,7 +251,7 @@ class History:
         self.turns = 0
 
     def opened(self, resume: str | None = None) -> Session:
-        return Session(home=self.home, cwd=self.home, tools=[READ], settings=WITHOUT_LAYERS, resume=resume)
+        return Session("offline", home=self.home, cwd=self.home, tools=[READ], settings=WITHOUT_LAYERS, resume=resume)
 
     def step(self, kind: str, number: int) -> None:
         session = self.session
@@ -305,10 +306,10 @@ def test_any_history_gives_the_sdk_the_messages_in_our_view(steps: list[tuple[st
             for kind, number in steps:
                 history.step(kind, number)
                 assert read_by_sdk(history.session) == read_by_us(history.session), kind
-            pins = history.session.pins
+            pins = pins_of(history.session)
             history.session.close()
             history.session = history.opened(resume=history.session.id)
-            assert history.session.pins == pins
+            assert pins_of(history.session) == pins
             assert read_by_sdk(history.session) == read_by_us(history.session)
         finally:
             history.session.close()
@@ -320,7 +321,7 @@ def test_any_history_gives_the_sdk_the_messages_in_our_view(steps: list[tuple[st
 @pytest.mark.spec("U7")
 def test_an_answer_is_counted_once_by_its_message_and_request(tmp_path: Path) -> None:
     """Programs that add up costs count each pair of `message.id` and `requestId` once, and every record that has no such pair."""
-    with Session(home=tmp_path, tools=[READ], settings=WITHOUT_LAYERS) as session:
+    with Session("offline", home=tmp_path, tools=[READ], settings=WITHOUT_LAYERS) as session:
         for name in "ab":
             work(session, name)
         compact(session, "the summary", tuple(item.uuid for item in conversation_of(session).log.view.items[8:]))
@@ -345,7 +346,7 @@ def test_the_request_id_is_the_providers_where_it_is_known(messages_server: Mess
 
 @pytest.mark.spec("U7")
 def test_a_list_of_sessions_by_the_sdk_shows_ours(tmp_path: Path) -> None:
-    with Session(home=tmp_path, cwd=tmp_path, tools=[READ], settings=WITHOUT_LAYERS) as session:
+    with Session("offline", home=tmp_path, cwd=tmp_path, tools=[READ], settings=WITHOUT_LAYERS) as session:
         work(session, "a")
         os.environ["CLAUDE_CONFIG_DIR"] = str(tmp_path)
         [shown] = sdk.list_sessions(directory=str(tmp_path))
@@ -359,11 +360,11 @@ def test_a_list_of_sessions_by_the_sdk_shows_ours(tmp_path: Path) -> None:
 
 @pytest.mark.spec("U7")
 def test_the_messages_of_a_subagent_are_a_side_conversation(tmp_path: Path) -> None:
-    with Session(home=tmp_path, cwd=tmp_path, tools=[READ], settings=WITHOUT_LAYERS) as session:
+    with Session("offline", home=tmp_path, cwd=tmp_path, tools=[READ], settings=WITHOUT_LAYERS) as session:
         work(session, "a")
         of = AgentOf(session.id, session.path.with_suffix("") if session.path is not None else None)
         with Session(
-            home=tmp_path, cwd=tmp_path, tools=[READ], settings=WITHOUT_LAYERS, agent_of=of, session_id="agent-1"
+            "offline", home=tmp_path, cwd=tmp_path, tools=[READ], settings=WITHOUT_LAYERS, agent_of=of, session_id="agent-1"
         ) as agent:
             work(agent, "b")
             rows = objects(agent.path)
@@ -377,7 +378,7 @@ def test_the_messages_of_a_subagent_are_a_side_conversation(tmp_path: Path) -> N
 
 @pytest.mark.spec("U7")
 def test_every_record_of_a_conversation_has_the_fields_others_expect(tmp_path: Path) -> None:
-    with Session(home=tmp_path, cwd=tmp_path, tools=[READ], settings=WITHOUT_LAYERS) as session:
+    with Session("offline", home=tmp_path, cwd=tmp_path, tools=[READ], settings=WITHOUT_LAYERS) as session:
         work(session, "a")
         compact(session, "the summary", tuple(item.uuid for item in conversation_of(session).log.view.items[4:]))
         session.undo()
@@ -420,7 +421,7 @@ def test_claude_code_goes_on_with_the_messages_in_our_view(
 def test_claude_code_sends_our_injected_context_again(tmp_path: Path) -> None:
     """It rejects a whole transcript for one attachment of a kind that it does not know, unless the record holds what was sent."""
     (tmp_path / "a.py").write_text("the first line\n", encoding="utf-8")
-    with Session(home=tmp_path, cwd=tmp_path, tools=[READ], settings=WITHOUT_LAYERS) as session:
+    with Session("offline", home=tmp_path, cwd=tmp_path, tools=[READ], settings=WITHOUT_LAYERS) as session:
         turns(session, "a long question " * 500, "another one", "a third")
         lend(session, reads=(reads := ReadState()), todos=lambda: "- one thing to do")
         reads.note(tmp_path / "a.py", ReadRange(b""))
@@ -466,7 +467,7 @@ def test_files_that_claude_code_restored_after_its_compaction_survive_a_resume(t
     path = tmp_path / "projects" / "theirs" / f"{SESSION}.jsonl"
     path.parent.mkdir(parents=True)
     path.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
-    with Session(home=tmp_path, cwd=tmp_path, resume=path, settings=WITHOUT_LAYERS) as session:
+    with Session("offline", home=tmp_path, cwd=tmp_path, resume=path, settings=WITHOUT_LAYERS) as session:
         words = said(session.messages)
     assert [one for one in words if "the first line" in one] == ["<system-reminder>\n1\tthe first line\n</system-reminder>"]
     assert "skills of its own" not in words

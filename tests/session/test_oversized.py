@@ -11,13 +11,14 @@ from typing import Any, Literal
 
 import pytest
 from tests.session.plain import Session
+from tests.session.words import pins_of
 
 from lamina.core.blocks import text
 from lamina.core.errors import InputError, UsageError
 from lamina.core.log import BY_RESUME
 from lamina.core.record_lines import Envelope, write_record
 from lamina.core.records import Boundary, Message
-from lamina.disk.transcripts import oversized
+from lamina.disk.transcripts import resume
 from lamina.session.base import working
 
 from .words import READ, Wire, answer, call, records, refused, said
@@ -30,7 +31,7 @@ FILL = "What the tool found in this file, line by line. " * 40
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every limit is a few turns of a test instead of megabytes."""
     for name, size in (("MAX_LIVE", 60_000), ("TAIL", 20_000), ("NEAR", 20_000)):
-        monkeypatch.setattr(oversized, name, size)
+        monkeypatch.setattr(resume, name, size)
 
 
 def talk(session: Session, numbers: range) -> None:
@@ -49,7 +50,7 @@ def talk(session: Session, numbers: range) -> None:
 @pytest.fixture
 def large(tmp_path: Path) -> Path:
     """A session of about 140 KB that was never compacted, with a pin at its beginning."""
-    with Session(home=tmp_path, session_id="large", **PROMPT) as session:
+    with Session("offline", home=tmp_path, session_id="large", **PROMPT) as session:
         session.add_user("The task: write the parser.")
         session.pin("Never touch the lexer.")
         session.before_call()
@@ -60,7 +61,7 @@ def large(tmp_path: Path) -> Path:
 
 
 def resumed(home: Path, **given: Any) -> Session:
-    return Session(home=home, **{"resume": "large", "window": 200_000, **given})
+    return Session("offline", home=home, **{"resume": "large", "window": 200_000, **given})
 
 
 @pytest.mark.spec("Z4", "Z7")
@@ -74,7 +75,7 @@ def test_the_end_is_loaded_and_a_summary_stands_for_the_rest(tmp_path: Path, lar
         assert "Question 1: what is there?" not in texts
         assert "The task: write the parser." in texts[0]
         assert "c1-0" not in str(session.messages)
-        assert session.pins
+        assert pins_of(session)
         session.add_user("go on")
         request = session.before_call()
         assert refused(request) == []
@@ -102,14 +103,14 @@ def test_it_cannot_be_undone_but_a_later_compaction_can(tmp_path: Path, large: P
         assert session.messages != shown
         session.undo()
         assert session.messages == shown
-        assert session.pins
+        assert pins_of(session)
 
 
 @pytest.mark.usefixtures("small")
 def test_what_is_not_loaded_is_not_loaded_for_an_undo_either(
     tmp_path: Path, large: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(oversized, "MAX_WHOLE", 60_000)
+    monkeypatch.setattr(resume, "MAX_WHOLE", 60_000)
     with resumed(tmp_path) as session:
         with pytest.raises(UsageError, match=r"large.jsonl is too large \(0 MB\)"):
             session.undo("12345678")
@@ -119,7 +120,7 @@ def test_what_is_not_loaded_is_not_loaded_for_an_undo_either(
 
 @pytest.mark.usefixtures("small")
 def test_a_session_that_grew_too_large_behind_a_compaction(tmp_path: Path, large: Path) -> None:
-    with Session(home=tmp_path, resume="large", window=200_000) as session:
+    with Session("offline", home=tmp_path, resume="large", window=200_000) as session:
         talk(session, range(20, 40))
         with working(session) as c:
             assert c.start > 0
@@ -129,7 +130,7 @@ def test_a_session_that_grew_too_large_behind_a_compaction(tmp_path: Path, large
         assert "Question 39: what is there?" in texts
         assert "Question 21: what is there?" not in texts
         assert "The task: write the parser." in texts[0]
-        assert again.pins
+        assert pins_of(again)
         again.add_user("go on")
         assert refused(again.before_call()) == []
 
@@ -140,7 +141,7 @@ def test_a_file_of_another_program_is_copied_whole_and_its_end_is_loaded(tmp_pat
     foreign = tmp_path / "theirs.jsonl"
     foreign.write_bytes(large.read_bytes() + b'{"type":"summary","summary":"A parser"}\n')
     before, home = foreign.read_bytes(), tmp_path / "other"
-    with Session(home=home, resume=foreign, window=200_000, in_memory=in_memory) as session:
+    with Session("offline", home=home, resume=foreign, window=200_000, in_memory=in_memory) as session:
         assert any("too large to load" in notice for notice in session.notices)
         assert list(home.rglob("*.jsonl")) == [], "it is not known yet whether it is wanted"
         shown = session.messages
@@ -155,7 +156,7 @@ def test_a_file_of_another_program_is_copied_whole_and_its_end_is_loaded(tmp_pat
         return
     [copy] = copies
     assert copy.read_bytes().startswith(before)
-    with Session(home=home, resume=copy, window=200_000) as again:
+    with Session("offline", home=home, resume=copy, window=200_000) as again:
         assert again.messages[: len(shown)] == shown
         assert again.notices == []
 
@@ -164,7 +165,7 @@ def test_a_file_of_another_program_is_copied_whole_and_its_end_is_loaded(tmp_pat
 @pytest.mark.parametrize("tail", range(500, 12_000, 700))
 def test_wherever_it_is_cut_the_request_is_valid(tmp_path: Path, tail: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """One turn of many parallel calls, with no message of the user to cut at."""
-    with Session(home=tmp_path, session_id="large", **PROMPT) as session:
+    with Session("offline", home=tmp_path, session_id="large", **PROMPT) as session:
         session.add_user("Read them all.")
         for number in range(12):
             session.before_call()
@@ -172,8 +173,8 @@ def test_wherever_it_is_cut_the_request_is_valid(tmp_path: Path, tail: int, monk
             session.after_call(answer(f"a{number}", "I look.", *(call(name, file_path="/w/f.py") for name in names)))
             for name in names:
                 session.add_tool_result(name, f"{name} found it")
-    monkeypatch.setattr(oversized, "MAX_LIVE", 10)
-    monkeypatch.setattr(oversized, "TAIL", tail // oversized.MOST_TAILS)
+    monkeypatch.setattr(resume, "MAX_LIVE", 10)
+    monkeypatch.setattr(resume, "TAIL", tail // resume.MOST_TAILS)
     with resumed(tmp_path) as session:
         request = session.before_call()
         assert refused(request) == []
@@ -195,7 +196,7 @@ def test_what_a_reader_may_miss_is_said_when_a_session_is_resumed(tmp_path: Path
     path = tmp_path / "theirs.jsonl"
     rows = [line(1, 3), line(2, 1), line(3, 2), line(3, 2), line(4, 3)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with Session(home=tmp_path / "home", resume=path) as session:
+    with Session("offline", home=tmp_path / "home", resume=path) as session:
         assert said(session.messages) == ["Word 1", "Word 2", "Word 3", "Word 4"]
         assert session.notices[1:] == [
             f"{path}: 1 record has the id of an earlier record; the later one counts.",
@@ -207,7 +208,7 @@ PEAK = """
 import sys, pathlib, resource
 from tests.session.plain import Session
 path = pathlib.Path(sys.argv[1])
-with Session(resume=path, home=path.parent, window=200_000) as session:
+with Session("offline", resume=path, home=path.parent, window=200_000) as session:
     session.add_user("and now?")
     session.before_call()
 status = pathlib.Path("/proc/self/status").read_text().splitlines()

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.core.histories import examples
 from tests.session.plain import Session
+from tests.session.words import pins_of
 
 from lamina.core.errors import InputError, NothingToSend
 from lamina.core.policy import LEAN
@@ -88,7 +89,7 @@ def opened(home: Path, provider: InHand | None = None, **more: Any) -> Session:
 def turn(session: Session, number: int, words: str = LONG, *, tokens: int = 0) -> None:
     session.add_user(f"Question {number}")
     session.before_call()
-    usage = {"input_tokens": tokens or session.tokens or 1, "output_tokens": len(words) // 4}
+    usage = {"input_tokens": tokens or session.window_state.tokens or 1, "output_tokens": len(words) // 4}
     session.after_call(answer(f"m{number}", f"{number} {words}", usage=usage))
 
 
@@ -97,14 +98,14 @@ def test_what_one_model_reported_does_not_count_for_the_model_a_session_is_resum
     with opened(tmp_path) as session:
         turn(session, 1)
         turn(session, 2, tokens=9_000)
-        assert session.tokens == 9_000 + len(LONG) // 4
+        assert session.window_state.tokens == 9_000 + len(LONG) // 4
         session.switch_model(InHand("model-2"))
-        switched = session.tokens
+        switched = session.window_state.tokens
         assert switched != 9_000 + len(LONG) // 4
     with opened(tmp_path, resume=session.id) as same:
-        assert same.tokens == 9_000 + len(LONG) // 4
+        assert same.window_state.tokens == 9_000 + len(LONG) // 4
     with opened(tmp_path, InHand("model-2"), resume=session.id) as other:
-        assert other.tokens == switched
+        assert other.window_state.tokens == switched
 
 
 @pytest.mark.spec("K3")
@@ -133,9 +134,9 @@ def test_what_was_learnt_last_counts_whatever_the_clock_says(tmp_path: Path) -> 
         with working(session) as c:
             c.clock = lambda: "2020-01-01T00:00:00.000Z"
         session.undo(snipped)
-        tokens = session.tokens
+        tokens = session.window_state.tokens
     with opened(tmp_path, resume=session.id) as again:
-        assert again.tokens == tokens
+        assert again.window_state.tokens == tokens
 
 
 @pytest.mark.spec("T1", "T10")
@@ -150,16 +151,16 @@ def test_results_that_are_spilled_together_leave_what_was_reported_as_it_is(tmp_
         session.after_call(answer("m", *(call(f"c{number}") for number in range(12)), usage=usage))
         for number in range(12):
             session.add_tool_result(f"c{number}", "word " * 1_600)
-        entered = session.tokens
+        entered = session.window_state.tokens
         session.before_call()
         assert len(decided(session, Spill)) >= 3
         with working(session) as c:
             assert c.count.measured == 9_100
-        tokens = session.tokens
+        tokens = session.window_state.tokens
         assert 9_100 < tokens < entered
     if resumed:
         with opened(tmp_path, resume=session.id, **given) as again:
-            assert again.tokens == tokens
+            assert again.window_state.tokens == tokens
 
 
 @pytest.mark.spec("R1", "C3")
@@ -186,9 +187,9 @@ def test_a_pin_is_taken_back_behind_a_compaction_too(tmp_path: Path) -> None:
         pin = session.pin("never push to main")
         assert session.compact("all").done
         assert session.undo(pin).kind == "pin"
-        assert session.pins == {}
+        assert pins_of(session) == {}
     with opened(tmp_path, resume=session.id) as again:
-        assert again.pins == {}
+        assert pins_of(again) == {}
         turn(again, 2)
         assert again.compact("all").done
         assert not any("never push to main" in words for words in said(again.messages))
@@ -206,7 +207,7 @@ def test_a_pin_that_a_compaction_carried_on_is_not_snipped_away(tmp_path: Path) 
             (carried,) = [item.uuid for item in c.log.view.items if item.kind.startswith("attachment:pin:")]
         with pytest.raises(InputError, match="is pinned"):
             session.hide_messages(carried)
-        session.undo(next(iter(session.pins)))
+        session.undo(next(iter(pins_of(session))))
         assert session.hide_messages(carried)
 
 

@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 from tests.session.plain import Session
 
+import lamina
 from lamina.core.records import Boundary
+from lamina.core.settings import Settings
 from lamina.testing import MessagesServer
-from lamina.tools.hooks.answers import HookOutcome
+from lamina.tools.hooks.protocol import HookOutcome
 
 from .compacting import boundaries, opened, quiet, rounds, summaries, summarising, told
 from .hosts import lend
-from .words import READ, reasons, refused
+from .words import COMPACT, READ, reasons, refused
 
 
 def ask_for_it(session: Session, server: MessagesServer, instructions: str = "") -> str:
@@ -22,15 +24,15 @@ def ask_for_it(session: Session, server: MessagesServer, instructions: str = "")
     server.reply(text="That part is done.", tool_use=[("Compact", {"instructions": instructions}, f"compact{number}")])
     session.add_user(f"Now the next part, {number}.")
     [call] = session.ask().tool_uses
-    answer = session.request_compaction(call.input["instructions"])
-    session.add_tool_result(call.id, answer)
-    return answer
+    result = session.answer_tool(call)
+    assert result is not None
+    return result.text
 
 
 @pytest.mark.spec("P7")
 def test_a_compaction_that_the_model_asks_for_runs_before_the_next_call(messages_server: MessagesServer, tmp_path: Path) -> None:
     messages_server.answer_with(summarising())
-    with opened(messages_server, tmp_path, tools=[READ, Session.compact_tool()]) as session:
+    with opened(messages_server, tmp_path, tools=[READ, COMPACT]) as session:
         rounds(session, messages_server, 6)
         assert "will be compacted" in ask_for_it(session, messages_server, "Keep the port numbers.")
         assert boundaries(session) == [], "not while the tool runs"
@@ -48,10 +50,19 @@ def test_a_compaction_that_the_model_asks_for_runs_before_the_next_call(messages
         assert [one for one in session.notices if one.startswith("The model asked for a compaction: ")]
 
 
+@pytest.mark.spec("P7", "U2")
+def test_the_setting_offers_the_tool_among_the_sessions_own(tmp_path: Path) -> None:
+    for on in (True, False):
+        with lamina.Session("offline", home=tmp_path, offer_tools=True, settings=Settings(compact_tool=on)) as session:
+            session.add_user("hello")
+            names = [tool["name"] for tool in session.before_call()["tools"]]
+            assert ("Compact" in names) is on
+
+
 @pytest.mark.spec("P7", "B3")
 def test_a_model_that_keeps_asking_is_turned_down_without_a_call(messages_server: MessagesServer, tmp_path: Path) -> None:
     messages_server.answer_with(summarising())
-    with opened(messages_server, tmp_path, tools=[READ, Session.compact_tool()]) as session:
+    with opened(messages_server, tmp_path, tools=[READ, COMPACT]) as session:
         assert ask_for_it(session, messages_server).startswith("Not needed: ")
         session.ask()
         rounds(session, messages_server, 6)
@@ -64,7 +75,7 @@ def test_a_model_that_keeps_asking_is_turned_down_without_a_call(messages_server
 @pytest.mark.spec("P7")
 def test_a_hook_can_veto_it_and_the_user_learns_why(messages_server: MessagesServer, tmp_path: Path) -> None:
     messages_server.answer_with(summarising())
-    with opened(messages_server, tmp_path, tools=[READ, Session.compact_tool()]) as session:
+    with opened(messages_server, tmp_path, tools=[READ, COMPACT]) as session:
         lend(session, pre_compact=lambda trigger, instructions: HookOutcome(block="not today"))
         rounds(session, messages_server, 6)
         ask_for_it(session, messages_server)
@@ -76,7 +87,7 @@ def test_a_hook_can_veto_it_and_the_user_learns_why(messages_server: MessagesSer
 @pytest.mark.spec("P7")
 def test_a_summary_that_fails_leaves_the_conversation_as_it_is(messages_server: MessagesServer, tmp_path: Path) -> None:
     messages_server.answer_with(summarising("I would rather not."))
-    with opened(messages_server, tmp_path, tools=[READ, Session.compact_tool()]) as session:
+    with opened(messages_server, tmp_path, tools=[READ, COMPACT]) as session:
         rounds(session, messages_server, 6)
         before = session.messages
         ask_for_it(session, messages_server)
@@ -89,7 +100,7 @@ def test_a_summary_that_fails_leaves_the_conversation_as_it_is(messages_server: 
 def test_where_compaction_is_off_the_model_is_told_so(messages_server: MessagesServer, tmp_path: Path) -> None:
     messages_server.answer_with(summarising())
     settings = quiet(compaction=False)
-    with opened(messages_server, tmp_path, tools=[READ, Session.compact_tool()], settings=settings) as session:
+    with opened(messages_server, tmp_path, tools=[READ, COMPACT], settings=settings) as session:
         rounds(session, messages_server, 6)
         assert "turned off" in ask_for_it(session, messages_server)
         session.ask()

@@ -49,7 +49,7 @@ class Life(Play):
                 items = conversation_of(self.session).log.view.items
                 kept = tuple(item.uuid for item in items[len(items) - number % 3 :] if item.kind == "said")
                 self.boundaries.append(compact(self.session, f"summary {len(self.boundaries)}", kept))
-            case "undo" if self.boundaries and not self.session.open_calls:
+            case "undo" if self.boundaries and not self.session.status.open_calls:
                 boundary = self.boundaries.pop()
                 if boundary in conversation_of(self.session).log.decisions:
                     revision.undo(conversation_of(self.session), boundary)
@@ -65,7 +65,7 @@ class Life(Play):
     def resumed_request(self) -> Wire | None:
         assert self.session.path is not None
         copied = shutil.copy(self.session.path, self.elsewhere / f"copy-{len(self.sent)}.jsonl")
-        with Session(home=self.elsewhere, resume=Path(copied)) as other:
+        with Session("offline", home=self.elsewhere, resume=Path(copied)) as other:
             try:
                 return other.before_call()
             except NothingToSend:
@@ -79,7 +79,7 @@ def unannounced(request: Wire | None) -> Wire | None:
 @pytest.mark.spec("K3")
 @pytest.mark.parametrize("decision", ["compaction", "branch", "undo"])
 def test_a_resumed_session_announces_the_break_that_was_decided_before_it_stopped(tmp_path: Path, decision: str) -> None:
-    with Session(home=tmp_path, **PROMPT) as session:
+    with Session("offline", home=tmp_path, **PROMPT) as session:
         turns(session, "a", "b", "c")
         if decision == "branch":
             session.sync(session.messages[:2])
@@ -89,7 +89,7 @@ def test_a_resumed_session_announces_the_break_that_was_decided_before_it_stoppe
             boundary = compact(session, "what was said")
             turns(session, "d")
             revision.undo(conversation_of(session), boundary)
-    with Session(home=tmp_path, resume=session.id) as resumed:
+    with Session("offline", home=tmp_path, resume=session.id) as resumed:
         resumed.add_user("go on")
         assert resumed.before_call()["extra_headers"] == {"x-lamina-break": decision}
         resumed.after_call(answer("m9", "on"))
@@ -106,7 +106,7 @@ def user_words(messages: list[Wire]) -> list[Wire]:
 def test_a_resumed_session_sends_what_the_uninterrupted_one_sends(
     life: list[tuple[str, int]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    with Session(home=tmp_path_factory.mktemp("home"), system="be brief", tools=[READ]) as session:
+    with Session("offline", home=tmp_path_factory.mktemp("home"), system="be brief", tools=[READ]) as session:
         turns(session, "hello")
         played = Life(session, tmp_path_factory.mktemp("elsewhere"))
         for kind, number in [*life, ("user", 0), ("ask", 0)]:
@@ -115,7 +115,7 @@ def test_a_resumed_session_sends_what_the_uninterrupted_one_sends(
 
 def a_long_session(home: Path) -> Path:
     """Calls, results, an answer cut off, a branch and a change of the prompt."""
-    with Session(home=home, system="be brief", tools=[READ]) as session:
+    with Session("offline", home=home, system="be brief", tools=[READ]) as session:
         turns(session, "a")
         session.add_user("b")
         session.before_call()
@@ -126,7 +126,7 @@ def a_long_session(home: Path) -> Path:
         session.after_call(answer("m2", call("c3")) | {"stop_reason": None})
         session.sync([user("a"), user("other")])
         turns(session, "c")
-    with Session(home=home, resume=session.id, system="be long") as session:
+    with Session("offline", home=home, resume=session.id, system="be long") as session:
         turns(session, "d")
     assert session.path is not None
     return session.path
@@ -141,7 +141,7 @@ def test_a_session_cut_at_any_record_goes_on_with_a_valid_request(tmp_path: Path
         path = tmp_path / f"cut-{count}.jsonl"
         stub = lines[count][: len(lines[count]) // 2] if torn else b""
         path.write_bytes(b"".join(lines[:count]) + stub)
-        with Session(home=tmp_path / "home", resume=path) as session:
+        with Session("offline", home=tmp_path / "home", resume=path) as session:
             session.add_user("and now?")
             assert refused(session.before_call()) == []
             assert len(session.notices) == torn, session.notices
@@ -150,12 +150,12 @@ def test_a_session_cut_at_any_record_goes_on_with_a_valid_request(tmp_path: Path
 
 
 def test_a_session_is_found_by_its_id_its_beginning_and_its_file(tmp_path: Path) -> None:
-    with Session(home=tmp_path, cwd=tmp_path, **PROMPT) as session:
+    with Session("offline", home=tmp_path, cwd=tmp_path, **PROMPT) as session:
         turns(session, "a")
         path = session.path
     assert path is not None
     for name in (session.id, session.id[:8], path, str(path)):
-        with Session(home=tmp_path, cwd=tmp_path, resume=name) as again:
+        with Session("offline", home=tmp_path, cwd=tmp_path, resume=name) as again:
             assert (again.id, again.path, again.notices) == (session.id, path, [])
             again.add_user("b")
             request = again.before_call()
@@ -163,28 +163,28 @@ def test_a_session_is_found_by_its_id_its_beginning_and_its_file(tmp_path: Path)
             assert marks(request) == ["tools.0", "system.0", "messages.0.0", "messages.2.0"]
             again.sync([user("a"), *again.messages[1:2]])
     (tmp_path / "other").mkdir()
-    with Session(home=tmp_path, cwd=tmp_path / "other", resume=session.id[:8]) as again:
+    with Session("offline", home=tmp_path, cwd=tmp_path / "other", resume=session.id[:8]) as again:
         assert again.path == path
 
 
 def test_a_beginning_that_fits_several_sessions_is_no_name(tmp_path: Path) -> None:
     ids = ["abcd0000-0000-4000-8000-00000000000" + digit for digit in "12"]
     for name in ids:
-        Session(home=tmp_path, session_id=name).close()
+        Session("offline", home=tmp_path, session_id=name).close()
     with pytest.raises(InputError, match="abcd0000"):
-        Session(home=tmp_path, resume="abcd0000")
-    with Session(home=tmp_path, resume=ids[0]) as session:
+        Session("offline", home=tmp_path, resume="abcd0000")
+    with Session("offline", home=tmp_path, resume=ids[0]) as session:
         assert session.id == ids[0]
 
 
 def test_an_id_somebody_chose_is_never_taken_for_a_longer_one(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    with Session(home=tmp_path, session_id="user-12", cwd=tmp_path) as session:
+    with Session("offline", home=tmp_path, session_id="user-12", cwd=tmp_path) as session:
         session.add_user("a secret")
     with pytest.raises(NoSuchSession, match="Session 'user-1' not found in"):
-        Session(home=tmp_path, resume="user-1", cwd=tmp_path)
-    Session(home=tmp_path, session_id="user-1", cwd=tmp_path / "other").close()
-    with Session(home=tmp_path, resume="user-1", cwd=tmp_path) as again:
+        Session("offline", home=tmp_path, resume="user-1", cwd=tmp_path)
+    Session("offline", home=tmp_path, session_id="user-1", cwd=tmp_path / "other").close()
+    with Session("offline", home=tmp_path, resume="user-1", cwd=tmp_path) as again:
         assert again.id == "user-1"
         assert again.messages == []
 
@@ -192,45 +192,45 @@ def test_an_id_somebody_chose_is_never_taken_for_a_longer_one(tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b.jsonl", "no-such-one", "*", "a\0b", "x" * 300, "\ud800"])
 def test_a_name_that_is_no_session_is_one_sentence(tmp_path: Path, name: str) -> None:
     with pytest.raises((InputError, NoSuchSession)) as told:
-        Session(home=tmp_path, resume=name)
+        Session("offline", home=tmp_path, resume=name)
     assert "\n" not in str(told.value)
     assert list(files_under(tmp_path)) == []
 
 
 def test_an_id_is_used_once(tmp_path: Path) -> None:
-    with Session(home=tmp_path, session_id="mine") as session:
+    with Session("offline", home=tmp_path, session_id="mine") as session:
         session.add_user("a")
         with pytest.raises(InputError, match="already exists; open it with resume="):
-            Session(home=tmp_path, session_id="mine")
+            Session("offline", home=tmp_path, session_id="mine")
     with pytest.raises(InputError, match="already exists"):
-        Session(home=tmp_path, session_id="mine")
+        Session("offline", home=tmp_path, session_id="mine")
 
 
 def test_a_session_that_cannot_be_opened_leaves_nothing_and_holds_nothing(tmp_path: Path) -> None:
     wrongs: list[dict[str, Any]] = [{"window": 3}, {"system": 5}, {"tools": ["x"]}, {"options": 5}, {"policy": "none such"}]
     for wrong in wrongs:
         with pytest.raises(InputError):
-            Session(home=tmp_path, **wrong)
+            Session("offline", home=tmp_path, **wrong)
     assert [path for path in files_under(tmp_path) if path.suffix == ".jsonl"] == []
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("a")
     with pytest.raises(InputError):
-        Session(home=tmp_path, resume=session.id, window=3)
-    with Session(home=tmp_path, resume=session.id) as again:
+        Session("offline", home=tmp_path, resume=session.id, window=3)
+    with Session("offline", home=tmp_path, resume=session.id) as again:
         assert again.notices == []
 
 
 def test_a_transcript_of_another_program_is_continued_in_a_file_of_ours(tmp_path: Path) -> None:
     source = foreign_transcript(tmp_path / "theirs")
     before = source.read_bytes()
-    with Session(home=tmp_path / "home", resume=source) as session:
+    with Session("offline", home=tmp_path / "home", resume=source) as session:
         assert session.notices == [
             f"Session {SESSION} continues as {session.id}, because it was last written by another program."
         ]
         assert [words for words in said(session.messages) if words in TEXTS] == TEXTS
         calls = [block["id"] for block in session.messages[1]["content"] if block["type"] == "tool_use"]
         assert calls == ["toolu_1", "toolu_2"]
-        assert session.open_calls == ()
+        assert session.status.open_calls == ()
         request = session.before_call()
         assert refused(request) == []
         session.after_call(answer("m9", "5432"))
@@ -241,7 +241,7 @@ def test_a_transcript_of_another_program_is_continued_in_a_file_of_ours(tmp_path
         messages = session.messages
     assert source.read_bytes() == before
     assert sorted(path.name for path in (tmp_path / "theirs").iterdir()) == [source.name]
-    with Session(home=tmp_path / "home", resume=session.id) as again:
+    with Session("offline", home=tmp_path / "home", resume=session.id) as again:
         assert again.notices == []
         assert again.messages == messages
 
@@ -266,11 +266,11 @@ def test_the_good_records_of_a_damaged_foreign_file_all_come_along(tmp_path: Pat
     expected = Log.load(lambda: read_transcript(source)).view.messages()
     assert [words for words in said(expected) if words in TEXTS] == TEXTS
     assert said(expected)[-1] == TEXTS[3] + "\ufffd"
-    with Session(home=tmp_path / "home", resume=source) as session:
+    with Session("offline", home=tmp_path / "home", resume=source) as session:
         assert session.messages == expected
         assert f"{skipped} lines could not be read" in " ".join(session.notices)
     assert source.read_bytes() == data
-    with Session(in_memory=True, resume=source) as memory:
+    with Session("offline", in_memory=True, resume=source) as memory:
         assert memory.messages == expected
         assert f"{skipped} lines could not be read" in " ".join(memory.notices)
 
@@ -295,14 +295,14 @@ DAMAGE: dict[str, tuple[bytes, int]] = {
 @pytest.mark.parametrize(("junk", "skipped"), DAMAGE.values(), ids=DAMAGE.keys())
 def test_damage_in_a_transcript_of_ours_hides_nothing_and_is_counted(tmp_path: Path, junk: bytes, skipped: int) -> None:
     path = a_long_session(tmp_path)
-    with Session(in_memory=True, resume=path) as session:
+    with Session("offline", in_memory=True, resume=path) as session:
         expected = session.messages
     lines = path.read_bytes().splitlines(keepends=True)
     # A whole object at the end would be another program's last word, and the file then theirs.
     for place in (0, len(lines) // 2, *(() if junk.endswith(b"}\n") else (len(lines),))):
         damaged = b"".join([*lines[:place], junk, *lines[place:]])
         path.write_bytes(damaged)
-        with Session(home=tmp_path, resume=path.stem) as session:
+        with Session("offline", home=tmp_path, resume=path.stem) as session:
             assert session.messages == expected
             lost = skipped or (junk.startswith(b"\0") and place == len(lines))
             assert len(session.notices) == bool(lost)
@@ -313,16 +313,16 @@ def test_damage_in_a_transcript_of_ours_hides_nothing_and_is_counted(tmp_path: P
 def test_a_session_in_memory_may_go_on_from_a_file_and_leaves_it_alone(tmp_path: Path) -> None:
     path = a_long_session(tmp_path)
     before, files = path.read_bytes(), list(files_under(tmp_path))
-    with Session(home=tmp_path, resume=path.stem) as session:
+    with Session("offline", home=tmp_path, resume=path.stem) as session:
         expected = session.messages
-    with Session(in_memory=True, resume=path) as memory:
+    with Session("offline", in_memory=True, resume=path) as memory:
         assert memory.messages == expected
         memory.add_user("more")
         assert refused(memory.before_call()) == []
     assert path.read_bytes() == before
     assert list(files_under(tmp_path)) == files
     with pytest.raises(InputError, match="pass the transcript file"):
-        Session(in_memory=True, resume=path.stem)
+        Session("offline", in_memory=True, resume=path.stem)
 
 
 def test_a_transcript_of_a_newer_lamina_is_refused_and_left_alone(tmp_path: Path) -> None:
@@ -331,7 +331,7 @@ def test_a_transcript_of_a_newer_lamina_is_refused_and_left_alone(tmp_path: Path
     path.write_bytes(path.read_bytes() + json.dumps(newer).encode() + b"\n")
     before = {file: file.read_bytes() for file in files_under(tmp_path)}
     with pytest.raises(NewerVersion, match=f"written in format {FORMAT + 1} by a newer version of Lamina"):
-        Session(home=tmp_path, resume=path.stem)
+        Session("offline", home=tmp_path, resume=path.stem)
     assert {file: file.read_bytes() for file in files_under(tmp_path)} == before
 
 
@@ -345,7 +345,7 @@ def test_records_of_unknown_kinds_keep_their_bytes_and_their_place(tmp_path: Pat
     ours = b'{"type":"system","subtype":"lamina","uuid":"h-2","parentUuid":"h-1","lamina":{"v":1,"kind":"tomorrow","data":{}}}\n'
     before = path.read_bytes() + odd + ours
     path.write_bytes(before)
-    with Session(home=tmp_path, resume=path.stem) as session:
+    with Session("offline", home=tmp_path, resume=path.stem) as session:
         assert session.notices == []
         turns(session, "e")
         assert said(session.messages)[-2:] == ["e", "about e"]
@@ -353,7 +353,7 @@ def test_records_of_unknown_kinds_keep_their_bytes_and_their_place(tmp_path: Pat
 
 
 def test_after_a_compaction_only_what_is_kept_is_read(tmp_path: Path) -> None:
-    with Session(home=tmp_path, **PROMPT) as session:
+    with Session("offline", home=tmp_path, **PROMPT) as session:
         turns(session, *"abcdef")
         kept = tuple(item.uuid for item in conversation_of(session).log.view.items[-2:])
         compact(session, "all of it", kept)
@@ -366,50 +366,50 @@ def test_after_a_compaction_only_what_is_kept_is_read(tmp_path: Path) -> None:
     assert checkpoint is not None
     assert path.read_bytes()[start:].split(b"\n")[0].find(kept[0].encode()) > 0
     everything = Log.load(lambda: read_transcript(path))
-    with Session(home=tmp_path, resume=session.id) as again:
+    with Session("offline", home=tmp_path, resume=session.id) as again:
         assert conversation_of(again).start == start
         assert again.messages == everything.view.messages()
         assert again.before_call() == request
 
 
 def test_a_compacted_session_that_is_open_elsewhere_is_forked_whole(tmp_path: Path) -> None:
-    with Session(home=tmp_path, **PROMPT) as session:
+    with Session("offline", home=tmp_path, **PROMPT) as session:
         turns(session, *"abcdef")
         compact(session, "all of it", tuple(item.uuid for item in conversation_of(session).log.view.items[-2:]))
         turns(session, "g")
-        with Session(home=tmp_path, resume=session.id) as fork:
+        with Session("offline", home=tmp_path, resume=session.id) as fork:
             assert fork.notices == [f"Session {session.id} continues as {fork.id}, because it is open in another process."]
             session.add_user("h")
             fork.add_user("h")
             assert fork.before_call() == session.before_call()
-    with Session(home=tmp_path, resume=fork.id) as again:
+    with Session("offline", home=tmp_path, resume=fork.id) as again:
         assert again.messages == fork.messages
 
 
 @pytest.mark.parametrize("more", [False, True], ids=["at the end", "with messages behind it"])
 def test_a_boundary_without_its_summary_has_no_effect(tmp_path: Path, more: bool) -> None:
-    with Session(home=tmp_path, **PROMPT) as session:
+    with Session("offline", home=tmp_path, **PROMPT) as session:
         turns(session, "a", "b")
         uuid, leaf, time = conversation_of(session).head()
         conversation_of(session).store.append([Boundary(uuid, leaf, time, "auto")])
-    with Session(home=tmp_path, resume=session.id) as again:
+    with Session("offline", home=tmp_path, resume=session.id) as again:
         if more:
             turns(again, "c")
         expected = ["a", "about a", "b", "about b", *(["c", "about c"] if more else [])]
         assert said(again.messages) == expected
-    with Session(home=tmp_path, resume=session.id) as again:
+    with Session("offline", home=tmp_path, resume=session.id) as again:
         assert said(again.messages) == expected
         again.add_user("d")
         assert again.before_call()["system"][0]["text"] == "be brief"
 
 
 def test_a_compaction_that_died_before_its_checkpoint_keeps_the_prompt(tmp_path: Path) -> None:
-    with Session(home=tmp_path, **PROMPT) as session:
+    with Session("offline", home=tmp_path, **PROMPT) as session:
         turns(session, "a", "b")
         uuid, leaf, time = conversation_of(session).head()
         summary = Message("s-1", uuid, time, "user", read_content("a and b"), summary=True)
         conversation_of(session).store.append([Boundary(uuid, leaf, time, "auto"), summary])
-    with Session(home=tmp_path, resume=session.id) as again:
+    with Session("offline", home=tmp_path, resume=session.id) as again:
         again.add_user("c")
         request = again.before_call()
         assert said(request["messages"]) == ["a and b", "c"]
@@ -418,7 +418,7 @@ def test_a_compaction_that_died_before_its_checkpoint_keeps_the_prompt(tmp_path:
 
 
 def test_a_checkpoint_that_points_into_nowhere_is_not_believed(tmp_path: Path) -> None:
-    with Session(home=tmp_path, **PROMPT) as session:
+    with Session("offline", home=tmp_path, **PROMPT) as session:
         turns(session, "a", "b")
         compact(session, "a and b", tuple(item.uuid for item in conversation_of(session).log.view.items[-2:]))
         turns(session, "c")
@@ -428,22 +428,22 @@ def test_a_checkpoint_that_points_into_nowhere_is_not_believed(tmp_path: Path) -
     lines = path.read_bytes().splitlines(keepends=True)
     # Somebody removed a line: every offset behind it is wrong now.
     path.write_bytes(b"".join(lines[1:]))
-    with Session(home=tmp_path, resume=session.id) as again:
+    with Session("offline", home=tmp_path, resume=session.id) as again:
         assert again.messages == expected
     for start in (10**9, 17):
         changed = [line.replace(b'"start":', b'"start":%d,"was":' % start) for line in lines]
         path.write_bytes(b"".join(changed))
-        with Session(home=tmp_path, resume=session.id) as again:
+        with Session("offline", home=tmp_path, resume=session.id) as again:
             assert again.messages == expected
 
 
 def test_an_empty_file_is_a_session_that_has_not_begun(tmp_path: Path) -> None:
     path = tmp_path / "empty.jsonl"
     path.touch()
-    with Session(home=tmp_path / "home", resume=path) as session:
+    with Session("offline", home=tmp_path / "home", resume=path) as session:
         assert session.notices == []
         turns(session, "a")
-    with Session(home=tmp_path / "home", resume=path) as again:
+    with Session("offline", home=tmp_path / "home", resume=path) as again:
         assert said(again.messages) == ["a", "about a"]
 
 
@@ -470,10 +470,10 @@ STRANGE_TREES: dict[str, tuple[list[Wire], list[str]]] = {
 def test_a_tree_that_cannot_be_is_read_all_the_same(tmp_path: Path, rows: list[Wire], expected: list[str]) -> None:
     path = rows_in(tmp_path / "strange.jsonl", *rows)
     before = path.read_bytes()
-    with Session(home=tmp_path / "home", resume=path) as session:
+    with Session("offline", home=tmp_path / "home", resume=path) as session:
         assert said(session.messages) == expected
         turns(session, "next")
         assert said(session.messages) == [*expected, "next", "about next"]
     assert path.read_bytes().startswith(before)
-    with Session(home=tmp_path / "home", resume=path) as again:
+    with Session("offline", home=tmp_path / "home", resume=path) as again:
         assert said(again.messages) == [*expected, "next", "about next"]

@@ -39,7 +39,7 @@ def test_fifty_sessions_in_threads_share_nothing(tmp_path: Path, in_memory: bool
     def talk(number: int) -> None:
         home = tmp_path / f"home-{number}"
         with Session(
-            home=home, in_memory=in_memory, system=f"you serve {number}", tools=[READ | {"name": f"Tool{number}"}]
+            "offline", home=home, in_memory=in_memory, system=f"you serve {number}", tools=[READ | {"name": f"Tool{number}"}]
         ) as session:
             requests = turns(session, *(f"{number} {word}" for word in range(3)))
             session.sync([user(f"{number} anew")])
@@ -49,7 +49,7 @@ def test_fifty_sessions_in_threads_share_nothing(tmp_path: Path, in_memory: bool
                 assert request["system"][0]["text"] == f"you serve {number}"
                 assert [tool["name"] for tool in request["tools"]] == [f"Tool{number}"]
                 assert all(f"{number} " in words for words in said(request["messages"]))
-            assert session.usage.output_tokens == 15
+            assert session.status.usage.output_tokens == 15
             assert session.status.cache_breaks == 1
             if not in_memory:
                 assert session.path is not None
@@ -63,10 +63,10 @@ def test_fifty_sessions_in_threads_share_nothing(tmp_path: Path, in_memory: bool
 
 def test_two_tenants_with_the_same_id_do_not_meet(tmp_path: Path) -> None:
     for tenant in ("one", "two"):
-        with Session(home=tmp_path / tenant, session_id="main", cwd=tmp_path) as session:
+        with Session("offline", home=tmp_path / tenant, session_id="main", cwd=tmp_path) as session:
             session.add_user(f"I am {tenant}")
     for tenant in ("one", "two"):
-        with Session(home=tmp_path / tenant, resume="main", cwd=tmp_path) as session:
+        with Session("offline", home=tmp_path / tenant, resume="main", cwd=tmp_path) as session:
             assert said(session.messages) == [f"I am {tenant}"]
 
 
@@ -76,12 +76,12 @@ def test_a_session_touches_nothing_but_its_home(tmp_path: Path, monkeypatch: pyt
     (work / "file").write_text("x")
     monkeypatch.chdir(work)
     environment, elsewhere = dict(os.environ), list(files_under(Path(os.environ["HOME"])))
-    with Session(home=home) as session:
+    with Session("offline", home=home) as session:
         turns(session, "a", "b")
         session.end_turn()
-        with Session(home=home, resume=session.id) as fork:
+        with Session("offline", home=home, resume=session.id) as fork:
             turns(fork, "c")
-    with Session(in_memory=True) as memory:
+    with Session("offline", in_memory=True) as memory:
         turns(memory, "a")
     assert dict(os.environ) == environment
     assert Path.cwd() == work
@@ -95,9 +95,9 @@ def test_a_session_touches_nothing_but_its_home(tmp_path: Path, monkeypatch: pyt
 def test_what_a_session_writes_is_private(tmp_path: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
-        with Session(home=tmp_path / "home") as session:
+        with Session("offline", home=tmp_path / "home") as session:
             turns(session, "a")
-            with Session(home=tmp_path / "home", resume=session.id) as fork:
+            with Session("offline", home=tmp_path / "home", resume=session.id) as fork:
                 turns(fork, "b")
     finally:
         os.umask(before)
@@ -110,7 +110,7 @@ def test_a_directory_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o755)
     home.chmod(0o755)
-    Session(home=home).close()
+    Session("offline", home=home).close()
     assert home.stat().st_mode & 0o777 == 0o755
 
 
@@ -118,12 +118,12 @@ def test_descriptors_and_threads_are_given_back(tmp_path: Path) -> None:
     descriptors = Path("/proc/self/fd")
     if not descriptors.is_dir():
         pytest.skip("needs /proc")
-    Session(home=tmp_path).close()
+    Session("offline", home=tmp_path).close()
     before, threads = len(list(descriptors.iterdir())), threading.active_count()
     for _ in range(30):
-        with Session(home=tmp_path) as session:
+        with Session("offline", home=tmp_path) as session:
             session.add_user("a")
-        with Session(home=tmp_path, resume=session.id) as again, Session(home=tmp_path, resume=session.id):
+        with Session("offline", home=tmp_path, resume=session.id) as again, Session("offline", home=tmp_path, resume=session.id):
             again.add_user("b")
     assert len(list(descriptors.iterdir())) == before
     assert threading.active_count() == threads
@@ -147,7 +147,7 @@ def test_a_long_conversation_costs_what_is_new_in_it(tmp_path: Path) -> None:
             sys.setprofile(None)
         return calls
 
-    with Session(home=tmp_path, window=1_000_000) as session:
+    with Session("offline", home=tmp_path, window=1_000_000) as session:
         messages = [user("hello")]
         session.sync(messages)
 

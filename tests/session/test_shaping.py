@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.session.hosts import lend
 from tests.session.plain import AsyncSession, Session
+from tests.session.words import pins_of
 
 from lamina.core.errors import InputError, UndoOrder, UsageError
 from lamina.core.receipts import open_receipt, read_receipt
@@ -40,7 +41,7 @@ def messages_of(session: Session) -> list[str]:
 
 @pytest.mark.spec("C10", "B1")
 def test_a_snip_leaves_a_marker_opens_again_and_is_undone_byte_for_byte(tmp_path: Path) -> None:
-    with Session(home=tmp_path, tools=[READ]) as session:
+    with Session("offline", home=tmp_path, tools=[READ]) as session:
         long(session, 3)
         before = messages_of(session)
         items = list(conversation_of(session).log.view.items)
@@ -65,7 +66,7 @@ def test_a_snip_leaves_a_marker_opens_again_and_is_undone_byte_for_byte(tmp_path
 @pytest.mark.spec("C10")
 def test_a_full_window_collapses_its_oldest_turns_and_does_not_compact(tmp_path: Path) -> None:
     settings = Settings(collapse=True)
-    with Session(home=tmp_path, tools=[READ, EXPAND], window=8_000, settings=settings) as session:
+    with Session("offline", home=tmp_path, tools=[READ, EXPAND], window=8_000, settings=settings) as session:
         told: list[str] = []
         lend(session, observer=lambda name, data: told.append(name))
         for number in range(40):
@@ -76,25 +77,25 @@ def test_a_full_window_collapses_its_oldest_turns_and_does_not_compact(tmp_path:
         assert "compaction" not in told
         decisions = conversation_of(session).log.decisions.values()
         assert {decision.kind for decision in decisions if isinstance(decision, Span)} == {"collapse"}
-        assert session.tokens < conversation_of(session).limits.blocking
+        assert session.window_state.tokens < conversation_of(session).limits.blocking
         folded = next(message for message in session.messages if "Expand" in str(message))
         assert "question 0" in str(folded)
         node = next(iter(conversation_of(session).log.decisions))
         assert "question" in session.expand(node).text
-    with Session(home=tmp_path, resume=session.id) as resumed:
+    with Session("offline", home=tmp_path, resume=session.id) as resumed:
         assert messages_of(resumed) == messages_of(session)
 
 
 @pytest.mark.spec("B2")
 def test_pins_are_listed_and_taken_back(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         turns(session, "hello")
         pin = session.pin("never push to main")
         message = conversation_of(session).log.view.items[0].uuid
         other = session.pin(message=message)
-        assert session.pins == {pin: "never push to main", other: f"message {message}"}
+        assert pins_of(session) == {pin: "never push to main", other: f"message {message}"}
         assert session.undo(pin).kind == "pin"
-        assert list(session.pins) == [other]
+        assert list(pins_of(session)) == [other]
         for wrong in ({"text": ""}, {"text": "a", "message": message}, {"message": "nowhere"}):
             with pytest.raises(InputError):
                 session.pin(**wrong)
@@ -102,9 +103,33 @@ def test_pins_are_listed_and_taken_back(tmp_path: Path) -> None:
             session.hide_messages(message)
 
 
+@pytest.mark.spec("B1", "B2")
+def test_what_is_in_force_is_listed_with_what_it_concerns_and_an_undo_ends_it(tmp_path: Path) -> None:
+    with Session("offline", home=tmp_path, tools=[READ]) as session:
+        turns(session, "one", "two", "three")
+        messages = [item.uuid for item in conversation_of(session).log.view.items]
+        pin = session.pin(message=messages[-2])
+        hidden = session.hide_messages(messages[0], messages[1])
+        session.add_user("read it")
+        session.before_call()
+        session.after_call(answer("m9", call("big")))
+        session.add_tool_result("big", "a long line of text\n" * 20_000)
+        listed = {decision.kind: decision for decision in session.decisions()}
+        assert {kind: decision.messages for kind, decision in listed.items()} == {
+            "pin": (messages[-2],),
+            "snip": tuple(messages[:2]),
+            "spill": (),
+        }
+        assert (listed["spill"].calls, listed["pin"].id, listed["snip"].id) == (("big",), pin, hidden)
+        with pytest.raises(InputError, match="use expand"):
+            session.undo(listed["spill"].id)
+        assert session.undo() == listed["snip"]
+        assert {decision.kind for decision in session.decisions()} == {"pin", "spill"}
+
+
 @pytest.mark.spec("B1")
 def test_two_undos_in_the_wrong_order_are_refused_with_the_right_one_named(tmp_path: Path) -> None:
-    with Session(home=tmp_path, tools=[READ]) as session:
+    with Session("offline", home=tmp_path, tools=[READ]) as session:
         long(session, 4)
         first = session.hide_messages(
             conversation_of(session).log.view.items[0].uuid, conversation_of(session).log.view.items[1].uuid
@@ -122,7 +147,7 @@ def test_two_undos_in_the_wrong_order_are_refused_with_the_right_one_named(tmp_p
 
 @pytest.mark.spec("C1", "B1")
 def test_compact_preview_expand_and_undo_without_a_model(tmp_path: Path) -> None:
-    with Session(home=tmp_path, tools=[READ]) as session:
+    with Session("offline", home=tmp_path, tools=[READ]) as session:
         long(session)
         before = messages_of(session)
         foreseen = session.preview_compaction()
@@ -145,7 +170,7 @@ def test_compact_preview_expand_and_undo_without_a_model(tmp_path: Path) -> None
 
 def test_an_async_session_compacts_too(tmp_path: Path) -> None:
     async def run() -> None:
-        async with AsyncSession(home=tmp_path, window=12_000) as session:
+        async with AsyncSession("offline", home=tmp_path, window=12_000) as session:
             for number in range(30):
                 session.add_user(f"question {number} " + "word " * 100)
                 await session.ask()
@@ -158,11 +183,11 @@ def test_an_async_session_compacts_too(tmp_path: Path) -> None:
 
 @pytest.mark.spec("T10", "B1")
 def test_after_an_undo_a_resumed_session_counts_as_the_one_that_took_it_back(tmp_path: Path) -> None:
-    with Session(home=tmp_path, tools=[READ], system="be brief " * 500) as session:
+    with Session("offline", home=tmp_path, tools=[READ], system="be brief " * 500) as session:
         long(session)
         assert session.compact("keep the paths").done
         session.undo()
-        tokens = session.tokens
-    with Session(home=tmp_path, resume=session.id) as resumed:
-        assert resumed.tokens == tokens
+        tokens = session.window_state.tokens
+    with Session("offline", home=tmp_path, resume=session.id) as resumed:
+        assert resumed.window_state.tokens == tokens
         assert resumed.window_state.percent_left == session.window_state.percent_left

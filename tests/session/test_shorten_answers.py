@@ -24,7 +24,9 @@ def write(session: Session, number: int, *, tool: str = "Write", failed: bool = 
     """The model writes a file, and the request after that."""
     given = {"file_path": f"/w/src/f{number}.py", "content": f"number {number}\n{BODY}"}
     use = {"type": "tool_use", "id": f"w{number}", "name": tool, "input": given}
-    session.after_call(answer(f"m{number}", use, usage={"input_tokens": max(1, session.tokens), "output_tokens": 3_700}))
+    session.after_call(
+        answer(f"m{number}", use, usage={"input_tokens": max(1, session.window_state.tokens), "output_tokens": 3_700})
+    )
     session.add_tool_result(f"w{number}", "Disk full." if failed else "Written.", is_error=failed)
     return session.before_call()
 
@@ -56,7 +58,7 @@ def clears(session: Session) -> list[Clear]:
 def test_many_writes_do_not_fill_the_window(tmp_path: Path, in_memory: bool) -> None:
     with begun(tmp_path, in_memory=in_memory) as session:
         requests = [write(session, number) for number in range(14)]
-        assert session.tokens < WINDOW * 3 // 4, "14 files of 15 KB, in a window of 60,000 tokens"
+        assert session.window_state.tokens < WINDOW * 3 // 4, "14 files of 15 KB, in a window of 60,000 tokens"
         last = inputs(requests[-1])
         assert [given["file_path"] for given in last.values()] == [f"/w/src/f{number}.py" for number in range(14)]
         assert last["w0"]["content"].startswith("number 0\na line")
@@ -145,13 +147,15 @@ def test_long_texts_of_the_model_are_shortened_too(tmp_path: Path) -> None:
     with begun(tmp_path) as session:
         for number in range(14):
             words = {"type": "text", "text": f"Explanation {number}. {BODY}"}
-            session.after_call(answer(f"m{number}", words, usage={"input_tokens": session.tokens, "output_tokens": 3_700}))
+            session.after_call(
+                answer(f"m{number}", words, usage={"input_tokens": session.window_state.tokens, "output_tokens": 3_700})
+            )
             session.add_user(f"Go on {number}.")
             session.before_call()
         text = str(session.messages)
         assert "Explanation 0. a line" in text
         assert "characters were cleared from this text" in text
-        assert session.tokens < WINDOW * 3 // 4
+        assert session.window_state.tokens < WINDOW * 3 // 4
 
 
 @pytest.mark.parametrize("tool", ["mcp__files__write", "TodoWrite"])

@@ -204,11 +204,11 @@ def test_the_count_is_what_was_reported_less_the_difference_to_the_preview(tmp_p
         asked(session, use("a", "Bash"))
         session.add_tool_result("a", LONG)
         session.before_call()
-        before = session.tokens
+        before = session.window_state.tokens
         usage = {"input_tokens": before, "output_tokens": 10}
         session.after_call(answer("m1", "I see.", usage=usage))
         gone = (len(LONG) - len(preview_of(session, "a"))) / 3
-        assert before + 10 - 2 * gone < session.tokens < before + 10 - gone / 2
+        assert before + 10 - 2 * gone < session.window_state.tokens < before + 10 - gone / 2
         for number in range(2, 6):
             session.add_user("again")
             asked(session, use(f"a{number}", "Bash"))
@@ -216,14 +216,14 @@ def test_the_count_is_what_was_reported_less_the_difference_to_the_preview(tmp_p
             with working(session) as c:
                 assert recount(c.log.view, c.memo) == c.count
             session.before_call()
-            reported = {"input_tokens": session.tokens + 7 * number, "output_tokens": 10} if number != 4 else None
+            reported = {"input_tokens": session.window_state.tokens + 7 * number, "output_tokens": 10} if number != 4 else None
             session.after_call(answer(f"m{number}", "I see.") | {"usage": reported})
             with working(session) as c:
                 assert recount(c.log.view, c.memo) == c.count
                 assert bounds(c.log.view.items) == number
-        tokens = session.tokens
+        tokens = session.window_state.tokens
     with opened(tmp_path, resume=session.id) as again:
-        assert again.tokens == tokens
+        assert again.window_state.tokens == tokens
 
 
 @pytest.mark.spec("P3", "R2")
@@ -318,9 +318,9 @@ def test_a_compaction_that_keeps_an_unseen_result_keeps_it_whole_and_a_resume_to
     provider = InHand()
     with opened(tmp_path, provider, policy=policy) as session:
         for number in range(4):
-            session.add_user(f"Question {number} " + "word " * 2_000)
+            session.add_user(f"Question {number}")
             session.before_call()
-            session.after_call(answer(f"q{number}", "An answer."))
+            session.after_call(answer(f"q{number}", "An answer. " + "word " * 2_000))
         asked(session, use("a", "Bash"))
         session.add_tool_result("a", LONG)
         session.compact()

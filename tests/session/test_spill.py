@@ -17,7 +17,7 @@ from lamina.core.records import Message
 from lamina.core.settings import Settings
 from lamina.layers.l1_results import step as results
 from lamina.layers.l1_results.reopen import as_kept, open_spill, receipt_of
-from lamina.session.base import conversation_of, working
+from lamina.session.base import add_results, conversation_of, working
 
 from .spills import LINES, asked, contents, directory, events, hand_in, logged, spills, use
 from .words import READ, answer, extends, records, refused
@@ -25,7 +25,7 @@ from .words import READ, answer, extends, records, refused
 
 @pytest.mark.spec("R1", "R2")
 def test_a_result_over_its_threshold_goes_to_a_file_and_a_preview_to_the_model() -> None:
-    with Session(tools=[READ]) as session:
+    with Session("offline", tools=[READ]) as session:
         asked(session, use("toolu_1"))
         session.add_tool_result("toolu_1", LINES)
         request = session.before_call()
@@ -41,7 +41,7 @@ def test_a_result_over_its_threshold_goes_to_a_file_and_a_preview_to_the_model()
 
 @pytest.mark.spec("R2", "B1")
 def test_the_big_text_never_enters_the_log_and_its_record_says_where_it_is() -> None:
-    with Session(tools=[READ]) as session:
+    with Session("offline", tools=[READ]) as session:
         asked(session, use("toolu_1"))
         session.add_tool_result("toolu_1", LINES)
         assert session.path is not None
@@ -65,7 +65,7 @@ def test_the_big_text_never_enters_the_log_and_its_record_says_where_it_is() -> 
 
 @pytest.mark.spec("B1")
 def test_a_spill_has_a_receipt_and_its_whole_is_read_back_and_checked() -> None:
-    with Session(tools=[READ]) as session:
+    with Session("offline", tools=[READ]) as session:
         asked(session, use("toolu_1"))
         uuid = session.add_tool_result("toolu_1", LINES)
         (spill,) = spills(session)
@@ -77,7 +77,7 @@ def test_a_spill_has_a_receipt_and_its_whole_is_read_back_and_checked() -> None:
 @pytest.mark.spec("R1")
 @pytest.mark.parametrize(("tool", "most"), [("Bash", 30_000), ("Grep", 50_000), ("Read", 50_000), ("mcp__x__y", 50_000)])
 def test_a_result_at_its_threshold_stays_and_one_character_more_does_not(tool: str, most: int) -> None:
-    with Session(tools=[READ]) as session:
+    with Session("offline", tools=[READ]) as session:
         asked(session, use("a", tool), use("b", tool))
         session.add_tool_result("a", "€" * most)
         session.add_tool_result("b", "€" * (most + 1))
@@ -89,7 +89,7 @@ def test_a_result_at_its_threshold_stays_and_one_character_more_does_not(tool: s
 
 @pytest.mark.spec("R1", "R3")
 def test_results_that_come_one_by_one_are_judged_together_before_they_leave() -> None:
-    with Session(tools=[READ]) as session:
+    with Session("offline", tools=[READ]) as session:
         sizes = {"a": 49_000, "b": 45_000, "c": 48_000, "d": 47_000, "e": 20_000}
         asked(session, *(use(name) for name in sizes))
         for name, size in sizes.items():
@@ -109,10 +109,10 @@ def test_results_that_come_one_by_one_are_judged_together_before_they_leave() ->
 
 @pytest.mark.spec("R1")
 def test_results_that_come_together_are_spilled_before_any_of_them_is_logged() -> None:
-    with Session(tools=[READ]) as session:
+    with Session("offline", tools=[READ]) as session:
         names = [f"c{number}" for number in range(50)]
         asked(session, *(use(name) for name in names))
-        session._add_results([tool_result(name, f"{name} " * 10_000) for name in names])
+        add_results(session, [tool_result(name, f"{name} " * 10_000) for name in names])
         shown = contents(session.before_call())
         kept = [name for name, text in shown.items() if not text.startswith("<persisted")]
         assert len(kept) == 2
@@ -125,27 +125,27 @@ def test_results_that_come_together_are_spilled_before_any_of_them_is_logged() -
 
 @pytest.mark.spec("R3", "R4")
 def test_what_was_decided_stays_for_ever_also_after_a_resume_under_other_numbers() -> None:
-    with Session(session_id="s", tools=[READ]) as session:
+    with Session("offline", session_id="s", tools=[READ]) as session:
         asked(session, use("big"), use("small"))
         session.add_tool_result("big", LINES)
         session.add_tool_result("small", "s" * 40_000)
         first = session.before_call()
         session.after_call(answer("m2", "seen"))
     lower = Settings(results_default=100, results_per_message=1_000)
-    with Session(resume="s", settings=lower) as session:
+    with Session("offline", resume="s", settings=lower) as session:
         session.add_user("and now?")
         second = session.before_call()
         assert extends(first, second)
         assert contents(second) == contents(first)
         assert session.status.cache_breaks == 0
-    with Session(resume="s", settings=Settings(spill=False)) as session:
+    with Session("offline", resume="s", settings=Settings(spill=False)) as session:
         session.add_user("and now?")
         assert contents(session.before_call()) == contents(first)
 
 
 @pytest.mark.spec("R3")
 def test_a_result_that_was_judged_and_kept_is_not_spilled_when_more_come_before_an_answer() -> None:
-    with Session(tools=[READ]) as session:
+    with Session("offline", tools=[READ]) as session:
         asked(session, use("a"), use("b"), use("c"), use("d"), use("e"))
         for name in "abcd":
             session.add_tool_result(name, name * 49_000)
@@ -158,7 +158,7 @@ def test_a_result_that_was_judged_and_kept_is_not_spilled_when_more_come_before_
 @pytest.mark.spec("R6")
 def test_nothing_becomes_a_marker_and_errors_and_images_stay_as_they_are() -> None:
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
-    with Session(tools=[READ]) as session:
+    with Session("offline", tools=[READ]) as session:
         asked(session, use("empty", "Bash"), use("blank"), use("list"), use("error", "Bash"), use("image"), use("mixed"))
         session.add_tool_result("empty", "")
         session.add_tool_result("blank", " \n\n")
@@ -180,13 +180,14 @@ def test_nothing_becomes_a_marker_and_errors_and_images_stay_as_they_are() -> No
 @pytest.mark.spec("R6")
 def test_of_a_result_that_no_window_could_hold_the_text_goes_to_a_file_and_images_and_errors_stay_what_they_are() -> None:
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
-    with Session(session_id="s", tools=[READ]) as session:
+    with Session("offline", session_id="s", tools=[READ]) as session:
         asked(session, use("error"), use("mixed"))
-        session._add_results(
+        add_results(
+            session,
             [
                 tool_result("error", "e" * 400_000, is_error=True),
                 tool_result("mixed", [image, {"type": "text", "text": "t" * 300_000}, {"type": "text", "text": "u" * 10}]),
-            ]
+            ],
         )
         first = session.before_call()
         shown = contents(first)
@@ -199,7 +200,7 @@ def test_of_a_result_that_no_window_could_hold_the_text_goes_to_a_file_and_image
         errors = [block for block in logged(session) if block.get("is_error")]
         assert [block["tool_use_id"] for block in errors] == ["error"]
         session.after_call(answer("m2", "ok"))
-    with Session(resume="s") as session:
+    with Session("offline", resume="s") as session:
         session.add_user("go on")
         assert contents(session.before_call()) == shown
 
@@ -207,7 +208,7 @@ def test_of_a_result_that_no_window_could_hold_the_text_goes_to_a_file_and_image
 @pytest.mark.spec("R2")
 def test_json_goes_to_a_json_file_and_text_parts_to_a_text_file() -> None:
     rows = [{"number": number, "name": "é" * 20} for number in range(2_000)]
-    with Session(tools=[READ]) as session:
+    with Session("offline", tools=[READ]) as session:
         asked(session, use("value"), use("text"), use("parts"))
         session.add_tool_result("value", rows)
         session.add_tool_result("text", json.dumps(rows))
@@ -220,7 +221,7 @@ def test_json_goes_to_a_json_file_and_text_parts_to_a_text_file() -> None:
 @pytest.mark.spec("R6")
 @pytest.mark.parametrize("data", [b"\xff\xfe\x00\x01" * 30_000, bytes(range(256)) * 1_000], ids=["no UTF-8", "all bytes"])
 def test_of_binary_data_the_file_has_the_exact_bytes_and_the_preview_says_what_it_is(data: bytes) -> None:
-    with Session(tools=[READ]) as session:
+    with Session("offline", tools=[READ]) as session:
         asked(session, use("a"), use("b"))
         hand_in(session, "a", data)
         hand_in(session, "b", io.BytesIO(data))
@@ -235,7 +236,7 @@ def test_of_binary_data_the_file_has_the_exact_bytes_and_the_preview_says_what_i
 @pytest.mark.spec("R2")
 def test_a_stream_is_read_once_and_in_pieces_and_stays_open(tmp_path: Path) -> None:
     (tmp_path / "out.json").write_bytes(b"[" + b"1," * 5_000_000 + b"1]")
-    with Session(tools=[READ]) as session, (tmp_path / "out.json").open("rb") as stream:
+    with Session("offline", tools=[READ]) as session, (tmp_path / "out.json").open("rb") as stream:
         asked(session, use("a"), use("b"), use("c"))
         hand_in(session, "a", stream)
         assert not stream.closed
@@ -250,7 +251,7 @@ def test_a_stream_is_read_once_and_in_pieces_and_stays_open(tmp_path: Path) -> N
 
 @pytest.mark.spec("R5")
 def test_a_read_of_a_spilled_file_is_paged_and_never_spilled_again() -> None:
-    with Session(tools=[READ]) as session:
+    with Session("offline", tools=[READ]) as session:
         asked(session, use("a"))
         session.add_tool_result("a", LINES)
         session.before_call()
@@ -271,7 +272,7 @@ def test_a_read_of_a_spilled_file_is_paged_and_never_spilled_again() -> None:
 
 @pytest.mark.spec("R5")
 def test_a_read_of_a_spilled_file_handed_in_as_a_stream_is_paged_too() -> None:
-    with Session(tools=[READ]) as session:
+    with Session("offline", tools=[READ]) as session:
         asked(session, use("a"))
         session.add_tool_result("a", LINES)
         session.before_call()
@@ -283,7 +284,7 @@ def test_a_read_of_a_spilled_file_handed_in_as_a_stream_is_paged_too() -> None:
 
 @pytest.mark.parametrize("name", ["../../x", "a/b", "..", "é", "日本語", "x" * 300, "a b", ".", "con", "b0123abcd"])
 def test_ids_of_every_kind_have_their_file_in_the_directory(name: str) -> None:
-    with Session(tools=[READ]) as session:
+    with Session("offline", tools=[READ]) as session:
         asked(session, use(name))
         session.add_tool_result(name, LINES)
         (file,) = directory(session).iterdir()
@@ -292,9 +293,9 @@ def test_ids_of_every_kind_have_their_file_in_the_directory(name: str) -> None:
 
 
 def test_a_second_result_of_one_id_changes_nothing_of_the_first() -> None:
-    with Session(tools=[READ]) as session:
+    with Session("offline", tools=[READ]) as session:
         asked(session, use("a"))
-        session._add_results([tool_result("a", LINES), tool_result("a", "other " * 20_000)])
+        add_results(session, [tool_result("a", LINES), tool_result("a", "other " * 20_000)])
         first = session.before_call()
         assert (directory(session) / "a.txt").read_text() == LINES
         assert "line 0\n" in contents(first)["a"]
@@ -307,7 +308,7 @@ def test_a_second_result_of_one_id_changes_nothing_of_the_first() -> None:
 def test_a_compaction_keeps_what_was_frozen_of_what_it_keeps() -> None:
     from .play import compact
 
-    with Session(session_id="s", tools=[READ]) as session:
+    with Session("offline", session_id="s", tools=[READ]) as session:
         asked(session, use("a"))
         uuid = session.add_tool_result("a", LINES)
         before = contents(session.before_call())
@@ -316,14 +317,14 @@ def test_a_compaction_keeps_what_was_frozen_of_what_it_keeps() -> None:
         compact(session, "what was said", kept=(call.uuid, uuid))
         session.add_user("more")
         assert contents(session.before_call()) == before
-    with Session(resume="s") as session:
+    with Session("offline", resume="s") as session:
         session.add_user("more")
         assert contents(session.before_call()) == before
 
 
 def test_an_observer_is_told_of_every_spill() -> None:
     told: list[tuple[str, str]] = []
-    with Session(tools=[READ]) as session:
+    with Session("offline", tools=[READ]) as session:
         lend(session, observer=lambda name, data: told.append((name, data["tool_use_id"])))
         asked(session, use("a"), use("b"))
         session.add_tool_result("a", LINES)
@@ -334,7 +335,7 @@ def test_an_observer_is_told_of_every_spill() -> None:
 def test_what_a_command_printed_into_a_file_of_the_session_is_not_written_twice() -> None:
     from lamina.tools.capture import Capture
 
-    with Session(tools=[READ]) as session:
+    with Session("offline", tools=[READ]) as session:
         asked(session, use("a", "Bash"), use("b", "Bash"))
         handed: list[results.HandedIn] = []
         for name, failed in (("a", False), ("b", True)):
@@ -342,7 +343,7 @@ def test_what_a_command_printed_into_a_file_of_the_session_is_not_written_twice(
             capture.take(LINES.encode())
             captured = capture.close()
             handed.append(results.HandedIn(tool_result(name, captured.text, is_error=failed), str(captured.file)))
-        session._add_results(handed)
+        add_results(session, handed)
         shown = contents(session.before_call())
         file = directory(session) / "a.txt"
         assert file.read_text() == LINES
@@ -355,7 +356,7 @@ def test_what_a_command_printed_into_a_file_of_the_session_is_not_written_twice(
 
 
 def test_a_block_of_a_callers_own_list_is_known_again_as_what_the_log_holds() -> None:
-    with Session(session_id="s", tools=[READ]) as session:
+    with Session("offline", session_id="s", tools=[READ]) as session:
         asked(session, use("a"), use("b"), use("c"))
         session.add_tool_result("a", LINES)
         session.add_tool_result("b", "")
@@ -372,7 +373,7 @@ def test_a_result_that_comes_again_after_a_rewind_is_judged_anew() -> None:
     from lamina.conversation import revision
 
     for again in ("short", "other " * 20_000):
-        with Session(tools=[READ]) as session:
+        with Session("offline", tools=[READ]) as session:
             asked(session, use("a"))
             call = conversation_of(session).log.tree.leaf
             session.add_tool_result("a", LINES)
@@ -384,14 +385,14 @@ def test_a_result_that_comes_again_after_a_rewind_is_judged_anew() -> None:
             assert len(shown) < 3_000
             assert (directory(session) / "a.txt").read_text() == LINES
             name = session.id
-        with Session(resume=name) as session:
+        with Session("offline", resume=name) as session:
             session.before_call()
             assert contents({"messages": session.messages})["a"] == shown
 
 
 def test_a_secret_in_a_spilled_result_stays_in_its_private_file_and_is_flagged() -> None:
     secret = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
-    with Session(tools=[READ]) as session:
+    with Session("offline", tools=[READ]) as session:
         asked(session, use("a"), use("b"))
         session.add_tool_result("a", f"token {secret}\n{LINES}")
         session.add_tool_result("b", LINES)
@@ -411,7 +412,7 @@ OUTPUT = (
 @pytest.mark.parametrize("policy", ["balanced", "thrifty", "classic"])
 @pytest.mark.parametrize("output", [OUTPUT, OUTPUT.replace("passed", "通过")], ids=["ascii", "wide"])
 def test_a_preview_shows_the_beginning_and_the_end_and_classic_the_beginning_alone(policy: str, output: str) -> None:
-    with Session(tools=[READ], policy=policy) as session:
+    with Session("offline", tools=[READ], policy=policy) as session:
         asked(session, use("toolu_1"))
         session.add_tool_result("toolu_1", io.BytesIO(output.encode()))
         shown = contents(session.before_call())["toolu_1"]
@@ -426,14 +427,14 @@ def test_a_preview_shows_the_beginning_and_the_end_and_classic_the_beginning_alo
         assert 500 < len(end) <= 600
         session.after_call(answer("m1", "I see."))
         assert session.expand("toolu_1").pages > 1
-    with Session(tools=[READ], policy="classic", resume=session.id) as again:
+    with Session("offline", tools=[READ], policy="classic", resume=session.id) as again:
         again.add_user("What failed?")
         assert contents(again.before_call())["toolu_1"] == shown
 
 
 @pytest.mark.spec("R7")
 def test_a_list_whose_result_was_spilled_is_recognised_by_its_preview() -> None:
-    with Session(tools=[READ], policy="balanced") as session:
+    with Session("offline", tools=[READ], policy="balanced") as session:
         asked(session, use("toolu_1"))
         session.add_tool_result("toolu_1", OUTPUT)
         request = session.before_call()

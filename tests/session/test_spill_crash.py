@@ -18,7 +18,7 @@ from lamina.core.policy import CLASSIC, OncePolicy
 from lamina.core.records import Message, Spill
 from lamina.disk.temp_files import is_temp
 from lamina.layers.l1_results.reopen import open_spill
-from lamina.session.base import conversation_of
+from lamina.session.base import add_results, conversation_of
 
 from .spills import LINES, asked, contents, directory, spills, use
 from .words import Wire, answer, records, refused, unmarked
@@ -27,7 +27,7 @@ pytestmark = needs_fork
 
 
 def prepare(home: Path) -> None:
-    with Session(home=home, session_id="s", cwd=home) as session:
+    with Session("offline", home=home, session_id="s", cwd=home) as session:
         asked(session, use("before"))
         session.add_tool_result("before", LINES)
         session.before_call()
@@ -36,8 +36,8 @@ def prepare(home: Path) -> None:
 
 def spill_two(home: Path, say: Say) -> None:
     """One by a batch, one by being judged together, then the request they leave in."""
-    with Session(home=home, resume="s", cwd=home) as session:
-        session._add_results([tool_result("a", "a" * 60_000), tool_result("b", "b" * 150_000)])
+    with Session("offline", home=home, resume="s", cwd=home) as session:
+        add_results(session, [tool_result("a", "a" * 60_000), tool_result("b", "b" * 150_000)])
         say("results")
         session.add_tool_result("c", "c" * 100)
         session.before_call()
@@ -46,8 +46,8 @@ def spill_two(home: Path, say: Say) -> None:
 
 
 def next_request(home: Path) -> Wire:
-    with Session(home=home, resume="s", cwd=home) as session:
-        for name in session.open_calls:
+    with Session("offline", home=home, resume="s", cwd=home) as session:
+        for name in session.status.open_calls:
             session.add_tool_result(name, "again")
         request: Wire = unmarked(session.before_call())
         assert session.status.cache_breaks == 0
@@ -66,7 +66,7 @@ def test_killed_anywhere_every_preview_has_its_whole_file_and_the_resumed_reques
         first, second = next_request(run.directory), next_request(run.directory)
         assert json.dumps(first) == json.dumps(second), run
         assert refused(first) == [], run
-        with Session(home=run.directory, resume="s", cwd=run.directory) as session:
+        with Session("offline", home=run.directory, resume="s", cwd=run.directory) as session:
             # What the process died behind without its message is taken back: the result that came then is the one that is shown.
             standing = [made for made in conversation_of(session).log.decisions.values() if isinstance(made, Spill)]
             assert all(isinstance(open_spill(spill), str) for spill in spills(session)), run
@@ -89,8 +89,8 @@ SEEN = "seen"
 
 
 def show_once(home: Path, say: Say) -> None:
-    with Session(home=home, resume="s", cwd=home, policy=ONCE) as session:
-        session._add_results([tool_result("a", "a" * 6_000), tool_result("b", "b"), tool_result("c", "c")])
+    with Session("offline", home=home, resume="s", cwd=home, policy=ONCE) as session:
+        add_results(session, [tool_result("a", "a" * 6_000), tool_result("b", "b"), tool_result("c", "c")])
         session.before_call()
         session.after_call(answer(SEEN, "I see."))
         session.add_user("and now?")
@@ -101,9 +101,9 @@ def show_once(home: Path, say: Say) -> None:
 @pytest.mark.usefixtures("crash_points")
 def test_killed_anywhere_a_result_is_whole_exactly_until_its_answer_is_in_the_log(tmp_path: Path) -> None:
     for run in every(tmp_path, prepare, show_once, Kill(torn=True)):
-        with Session(home=run.directory, resume="s", cwd=run.directory, policy=ONCE) as session:
+        with Session("offline", home=run.directory, resume="s", cwd=run.directory, policy=ONCE) as session:
             seen = any(isinstance(one, Message) and one.message_id == SEEN for one in records(session.path))
-            for name in session.open_calls:
+            for name in session.status.open_calls:
                 session.add_tool_result(name, "again")
             session.add_user("go on")
             request = session.before_call()
@@ -137,7 +137,7 @@ def test_what_a_killed_writer_left_is_swept_by_the_next_spill(tmp_path: Path) ->
             left = run.directory
             break
     assert left is not None
-    with Session(home=left, resume="s", cwd=left) as session:
+    with Session("offline", home=left, resume="s", cwd=left) as session:
         assert any(is_temp(name) for name in os.listdir(directory(session)))
         session.add_tool_result("a", LINES)
         assert not any(is_temp(name) for name in os.listdir(directory(session)))
@@ -145,12 +145,12 @@ def test_what_a_killed_writer_left_is_swept_by_the_next_spill(tmp_path: Path) ->
 
 @pytest.mark.spec("R4")
 def test_a_fork_of_a_live_session_shows_the_same_previews(tmp_path: Path) -> None:
-    with Session(home=tmp_path, session_id="s", cwd=tmp_path) as session:
+    with Session("offline", home=tmp_path, session_id="s", cwd=tmp_path) as session:
         asked(session, use("a"))
         session.add_tool_result("a", LINES)
         before = contents(session.before_call())
         session.after_call(answer("m2", "seen"))
-        with Session(home=tmp_path, resume="s", cwd=tmp_path) as forked:
+        with Session("offline", home=tmp_path, resume="s", cwd=tmp_path) as forked:
             assert forked.id != "s"
             forked.add_user("go on")
             assert contents(forked.before_call()) == before

@@ -20,7 +20,7 @@ from lamina.core.settings import Settings, resolve
 from lamina.disk.crash_points import watched
 from lamina.layers.l1_results.plan import budget_for
 from lamina.layers.l1_results.reopen import open_spill
-from lamina.session.base import conversation_of
+from lamina.session.base import add_results, conversation_of
 from lamina.testing import MessagesServer
 
 from .compacting import provider_at
@@ -49,7 +49,7 @@ def failing(code: int, *, at: str = "spill.write", after: int = 0) -> Iterator[N
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT], ids=errno.errorcode.get)
 @pytest.mark.parametrize("at", ["spill.write", "temp.create", "dir.child", "temp.rename"])
 def test_where_nothing_can_be_written_a_result_stays_whole_and_the_person_is_told_once(code: int, at: str) -> None:
-    with Session(settings=ALONE) as session:
+    with Session("offline", settings=ALONE) as session:
         asked(session, use("a"), use("b"), use("c"))
         with failing(code, at=at):
             session.add_tool_result("a", "a" * 60_000)
@@ -64,7 +64,7 @@ def test_where_nothing_can_be_written_a_result_stays_whole_and_the_person_is_tol
 
 
 def test_when_the_disk_is_back_it_works_again_and_the_next_failure_is_told_again() -> None:
-    with Session(settings=ALONE) as session:
+    with Session("offline", settings=ALONE) as session:
         asked(session, *(use(name) for name in "abcd"))
         with failing(errno.ENOSPC):
             session.add_tool_result("a", "a" * 60_000)
@@ -77,7 +77,7 @@ def test_when_the_disk_is_back_it_works_again_and_the_next_failure_is_told_again
 
 
 def test_a_directory_deleted_in_mid_session_is_made_again_and_what_was_in_it_is_missed_by_name() -> None:
-    with Session(settings=ALONE) as session:
+    with Session("offline", settings=ALONE) as session:
         asked(session, use("a"), use("b"))
         session.add_tool_result("a", LINES)
         shutil.rmtree(directory(session).parent)
@@ -90,7 +90,7 @@ def test_a_directory_deleted_in_mid_session_is_made_again_and_what_was_in_it_is_
 
 
 def test_a_file_that_was_changed_is_not_taken_for_the_result() -> None:
-    with Session(settings=ALONE) as session:
+    with Session("offline", settings=ALONE) as session:
         asked(session, use("a"))
         session.add_tool_result("a", LINES)
         (spill,) = spills(session)
@@ -100,7 +100,7 @@ def test_a_file_that_was_changed_is_not_taken_for_the_result() -> None:
 
 
 def test_files_that_moved_with_their_session_are_found() -> None:
-    with Session(settings=ALONE) as session:
+    with Session("offline", settings=ALONE) as session:
         asked(session, use("a"))
         session.add_tool_result("a", LINES)
         (spill,) = spills(session)
@@ -112,7 +112,7 @@ def test_files_that_moved_with_their_session_are_found() -> None:
 @pytest.mark.parametrize("given", ["str", "bytes", "stream"])
 def test_what_cannot_fit_and_cannot_be_kept_is_cut_and_says_so(given: str) -> None:
     big = "some words of a long story\n" * 200_000  # 5.4 million characters
-    with Session(in_memory=True, settings=ALONE, window=50_000) as session:
+    with Session("offline", in_memory=True, settings=ALONE, window=50_000) as session:
         asked(session, use("a"))
         output = {"str": big, "bytes": big.encode(), "stream": io.BytesIO(big.encode())}[given]
         hand_in(session, "a", output)
@@ -161,7 +161,7 @@ def test_several_results_that_are_too_large_are_all_shown_and_none_is_compacted_
         names = ["a", "b", "c", "d"]
         asked(session, *(use(name) for name in names))
         for some in [names] if together else [[name] for name in names]:
-            session._add_results([tool_result(name, big) for name in some])
+            add_results(session, [tool_result(name, big) for name in some])
         shown = contents(session.before_call())
         assert list(shown) == names
         assert all("of its 810,000 characters are left out here" in text for text in shown.values())
@@ -172,7 +172,7 @@ def test_a_list_with_a_result_that_was_cut_is_still_in_step_with_the_log() -> No
     rows = "".join(f"row {number}\n" for number in range(80_000))
     calls: list[Wire] = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": [use("a")]}]
     given: list[Wire] = [*calls, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": rows}]}]
-    with Session(in_memory=True, settings=ALONE, window=50_000) as session:
+    with Session("offline", in_memory=True, settings=ALONE, window=50_000) as session:
         session.sync(given)
         before = session.messages
         session.sync([*given, {"role": "assistant", "content": "Done."}])
@@ -181,7 +181,7 @@ def test_a_list_with_a_result_that_was_cut_is_still_in_step_with_the_log() -> No
 
 
 def test_a_session_in_memory_keeps_what_fits_and_says_nothing() -> None:
-    with Session(in_memory=True, settings=ALONE) as session:
+    with Session("offline", in_memory=True, settings=ALONE) as session:
         asked(session, use("a"))
         session.add_tool_result("a", LINES)
         assert contents(session.before_call())["a"] == LINES
@@ -189,10 +189,10 @@ def test_a_session_in_memory_keeps_what_fits_and_says_nothing() -> None:
 
 
 def test_many_results_at_once_without_a_disk_fill_the_window_and_do_not_block_it() -> None:
-    with Session(in_memory=True, settings=ALONE, window=50_000) as session:
+    with Session("offline", in_memory=True, settings=ALONE, window=50_000) as session:
         names = [f"c{number}" for number in range(20)]
         asked(session, *(use(name) for name in names))
-        session._add_results([tool_result(name, f"{name} of some words\n" * 2_000) for name in names])
+        add_results(session, [tool_result(name, f"{name} of some words\n" * 2_000) for name in names])
         shown = contents(session.before_call())
         assert sum("This result was cut" in text for text in shown.values()) > 5
         assert not session.window_state.at_blocking
@@ -201,7 +201,7 @@ def test_many_results_at_once_without_a_disk_fill_the_window_and_do_not_block_it
 
 def test_half_a_stream_on_a_disk_that_fills_up_is_still_shown_from_its_beginning() -> None:
     data = b"".join(b"line %d\n" % number for number in range(1_000_000))
-    with Session(settings=ALONE) as session:
+    with Session("offline", settings=ALONE) as session:
         asked(session, use("a"))
         with failing(errno.ENOSPC, after=3):
             hand_in(session, "a", io.BytesIO(data))
@@ -216,7 +216,7 @@ def test_half_a_stream_on_a_disk_that_fills_up_is_still_shown_from_its_beginning
 @pytest.mark.parametrize("window", [1_000, 2_000, 4_000, 8_000, 32_000, 128_000])
 @pytest.mark.parametrize("text", ["words and more words ", '{"k":[1,22,333],"x":"é"},', "0123456789abcdef", "日本語の文章。"])
 def test_one_result_of_any_size_never_blocks_a_small_window(window: int, text: str) -> None:
-    with Session(settings=ALONE, window=window) as session:
+    with Session("offline", settings=ALONE, window=window) as session:
         asked(session, use("a", "Bash"), use("b", "Bash"))
         limits = conversation_of(session).limits
         budget = budget_for(ResultPolicy(), limits.effective, scale=limits.scale)
@@ -232,7 +232,7 @@ def test_one_result_of_any_size_never_blocks_a_small_window(window: int, text: s
 
 @pytest.mark.spec("F1")
 def test_switched_off_nothing_new_is_decided_and_what_was_decided_stays() -> None:
-    with Session(session_id="s", settings=ALONE) as session:
+    with Session("offline", session_id="s", settings=ALONE) as session:
         asked(session, use("a"))
         session.add_tool_result("a", LINES)
         before = contents(session.before_call())
@@ -256,7 +256,7 @@ def test_thresholds_are_set_by_settings_and_by_remote_flags_and_a_wrong_type_is_
         remote={"lamina.results.default": 2_000, "lamina.results.perMessage": "many"},
     )
     assert any("lamina.results.perMessage" in found.key for found in remote.findings)
-    with Session(settings=remote) as session:
+    with Session("offline", settings=remote) as session:
         asked(session, use("a", "Grep"), use("b", "Grep"), use("c", "Glob"), use("d", "Glob"), use("e", "Bash"))
         for name, size in (("a", 1_000), ("b", 1_001), ("c", 2_000), ("d", 2_001), ("e", 30_000)):
             session.add_tool_result(name, "x" * size)
@@ -266,7 +266,7 @@ def test_thresholds_are_set_by_settings_and_by_remote_flags_and_a_wrong_type_is_
 
 def test_the_variable_people_know_for_bash_lowers_its_threshold() -> None:
     settings = resolve(environ={"BASH_MAX_OUTPUT_LENGTH": "10000"})
-    with Session(settings=settings) as session:
+    with Session("offline", settings=settings) as session:
         asked(session, use("a", "Bash"), use("b", "Grep"))
         session.add_tool_result("a", "x" * 10_001)
         session.add_tool_result("b", "x" * 10_001)
@@ -274,7 +274,7 @@ def test_the_variable_people_know_for_bash_lowers_its_threshold() -> None:
 
 
 def test_a_window_that_was_full_before_takes_a_preview_of_the_next_result() -> None:
-    with Session(settings=ALONE, window=20_000) as session:
+    with Session("offline", settings=ALONE, window=20_000) as session:
         session.add_user("words " * 6_500)
         session.before_call()
         session.after_call(answer("m1", use("a")))
@@ -283,7 +283,7 @@ def test_a_window_that_was_full_before_takes_a_preview_of_the_next_result() -> N
 
 
 def test_a_result_at_the_blocking_limit_without_a_disk_is_cut_to_a_preview() -> None:
-    with Session(in_memory=True, settings=ALONE, window=20_000) as session:
+    with Session("offline", in_memory=True, settings=ALONE, window=20_000) as session:
         session.add_user("words " * 6_500)
         session.before_call()
         session.after_call(answer("m1", use("a"), usage={"input_tokens": 14_700, "output_tokens": 10}))

@@ -22,7 +22,7 @@ def rows() -> list[Wire]:
 @pytest.mark.spec("R1", "R2")
 def test_an_open_file_is_handed_in_by_add_tool_result(tmp_path: Path) -> None:
     (tmp_path / "out").write_text(LINES)
-    with Session() as session, (tmp_path / "out").open("rb") as stream:
+    with Session("offline") as session, (tmp_path / "out").open("rb") as stream:
         session.add_user("look")
         session.before_call()
         session.after_call(answer("m1", use("a"), use("b")))
@@ -36,7 +36,7 @@ def test_an_open_file_is_handed_in_by_add_tool_result(tmp_path: Path) -> None:
 
 @pytest.mark.spec("R3", "R4")
 def test_a_list_that_the_caller_owns_is_known_again_though_its_big_result_is_in_a_file() -> None:
-    with Session(session_id="s") as session:
+    with Session("offline", session_id="s") as session:
         session.sync(rows())
         first = contents(session.before_call())
         assert first["a"].startswith("<persisted-output>")
@@ -45,14 +45,14 @@ def test_a_list_that_the_caller_owns_is_known_again_though_its_big_result_is_in_
         assert contents(session.before_call()) == first
         assert session.status.cache_breaks == 0
         assert len(spills(session)) == 1
-    with Session(resume="s") as session:
+    with Session("offline", resume="s") as session:
         session.sync(rows())
         assert contents(session.before_call()) == first
         assert session.status.cache_breaks == 0
 
 
 def test_a_big_result_that_the_caller_changed_is_another_branch() -> None:
-    with Session() as session:
+    with Session("offline") as session:
         session.sync(rows())
         session.before_call()
         changed = rows()

@@ -63,7 +63,7 @@ def kinds(session: Session) -> list[str]:
 
 
 def test_a_list_that_only_grows_costs_what_is_new_in_it(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         for length in range(1, len(TALK) + 1):
             session.sync(TALK[:length])
         written = content(session)
@@ -75,7 +75,7 @@ def test_a_list_that_only_grows_costs_what_is_new_in_it(tmp_path: Path) -> None:
 
 
 def test_equal_content_in_new_objects_is_the_same_conversation(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.sync(TALK)
         size = len(objects(session.path))
         session.sync(copy.deepcopy(TALK))
@@ -86,7 +86,7 @@ def test_equal_content_in_new_objects_is_the_same_conversation(tmp_path: Path) -
 
 
 def test_a_mark_or_a_null_field_of_the_callers_makes_no_difference(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.sync(TALK)
         size = len(objects(session.path))
         marked = copy.deepcopy(TALK)
@@ -121,13 +121,13 @@ DIVERGING: dict[str, list[Wire]] = {
 @pytest.mark.parametrize("other", DIVERGING.values(), ids=DIVERGING.keys())
 @pytest.mark.parametrize("resumed", [False, True], ids=["at once", "after a resume"])
 def test_where_the_list_departs_the_conversation_branches(tmp_path: Path, other: list[Wire], resumed: bool) -> None:
-    session = Session(home=tmp_path)
+    session = Session("offline", home=tmp_path)
     session.sync(TALK)
     first = session.before_call()
     written = content(session)
     if resumed:
         session.close()
-        session = Session(home=tmp_path, resume=session.id)
+        session = Session("offline", home=tmp_path, resume=session.id)
     session.sync(other)
     assert session.messages == flattened(other)
     assert content(session).startswith(written), "a record was rewritten"
@@ -139,12 +139,12 @@ def test_where_the_list_departs_the_conversation_branches(tmp_path: Path, other:
             assert not extends(first, request)
             assert reasons(session.path) == ["branch"]
     session.close()
-    with Session(home=tmp_path, resume=session.id) as again:
+    with Session("offline", home=tmp_path, resume=session.id) as again:
         assert again.messages == flattened(other)
 
 
 def test_the_branch_left_behind_can_be_taken_up_again(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.sync(TALK)
         session.sync([*TALK[:3], assistant("D")])
         session.sync(TALK)
@@ -176,15 +176,15 @@ def test_after_any_row_of_lists_the_session_says_what_the_last_one_says(
     lists: list[list[Wire]], resumes: list[bool], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     home = tmp_path_factory.mktemp("home")
-    session = Session(home=home)
+    session = Session("offline", home=home)
     for messages, resume in zip(lists, resumes, strict=False):
         if resume:
             session.close()
-            session = Session(home=home, resume=session.id)
+            session = Session("offline", home=home, resume=session.id)
         session.sync(messages)
         assert session.messages == flattened(messages)
     session.close()
-    with Session(home=home, resume=session.id) as again:
+    with Session("offline", home=home, resume=session.id) as again:
         assert again.messages == flattened(lists[-1])
 
 
@@ -194,7 +194,7 @@ EXTENSIONS = st.lists(st.tuples(st.integers(0, 4), st.lists(ROWS, max_size=3), s
 @pytest.mark.spec("Z6")
 @given(steps=EXTENSIONS)
 def test_requests_between_syncs_are_valid_and_each_break_has_its_record(steps: list[tuple[int, list[Wire], bool]]) -> None:
-    with Session(in_memory=True, system="s") as session:
+    with Session("offline", in_memory=True, system="s") as session:
         messages: list[Wire] = [user("hello")]
         before: Wire | None = None
         for keep, more, grow in steps:
@@ -215,7 +215,7 @@ def reasons_in_memory(session: Session) -> list[str]:
 
 
 def test_a_list_and_what_is_said_directly_go_together(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         messages = [user("a")]
         session.sync(messages)
         session.before_call()
@@ -233,7 +233,7 @@ def test_a_list_and_what_is_said_directly_go_together(tmp_path: Path) -> None:
 
 
 def test_what_was_said_directly_and_is_not_in_the_list_is_left_behind(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         messages = [user("a")]
         session.sync(messages)
         session.add_user("aside")
@@ -245,7 +245,7 @@ def test_what_was_said_directly_and_is_not_in_the_list_is_left_behind(tmp_path: 
 
 
 def test_a_made_up_result_is_no_part_of_the_callers_list(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         messages = [user("a"), assistant(call("c1"))]
         session.sync(messages)
         session.before_call()
@@ -260,7 +260,7 @@ def test_a_made_up_result_is_no_part_of_the_callers_list(tmp_path: Path) -> None
 def test_the_sdks_own_blocks_may_stand_in_the_list(tmp_path: Path) -> None:
     anthropic = pytest.importorskip("anthropic")
     response = anthropic.types.Message.model_validate(answer("m1", thinking("hm"), "b", call("c1", path="x")))
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         messages: list[Any] = [{"role": "user", "content": "a"}]
         session.sync(messages)
         session.before_call()
@@ -290,19 +290,19 @@ def test_a_list_in_the_chat_form_is_followed_by_a_session_that_speaks_it(tmp_pat
 
 @pytest.mark.parametrize("resumed", [False, True])
 def test_a_list_longer_than_what_was_kept_of_it_is_still_recognised(tmp_path: Path, resumed: bool) -> None:
-    session = Session(home=tmp_path)
+    session = Session("offline", home=tmp_path)
     session.sync(TALK[:4])
     compact(session, "what was said")
     if resumed:
         session.close()
-        session = Session(home=tmp_path, resume=session.id)
+        session = Session("offline", home=tmp_path, resume=session.id)
     session.sync(TALK)
     assert said(session.messages) == ["what was said", "e"]
     session.sync([*TALK[:3], assistant("D"), user("e")])
     assert said(session.messages) == ["a", "b", "D", "e"]
     assert refused(session.before_call()) == []
     session.close()
-    with Session(home=tmp_path, resume=session.id) as again:
+    with Session("offline", home=tmp_path, resume=session.id) as again:
         assert said(again.messages) == ["a", "b", "D", "e"]
 
 
@@ -322,7 +322,7 @@ WRONG: dict[str, Any] = {
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG.keys())
 def test_a_list_that_cannot_be_read_is_named_and_changes_nothing(tmp_path: Path, wrong: list[Any]) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.sync(TALK)
         size = len(objects(session.path))
         with pytest.raises(InputError, match=r"^messages\[3\]"):
@@ -333,7 +333,7 @@ def test_a_list_that_cannot_be_read_is_named_and_changes_nothing(tmp_path: Path,
 
 @pytest.mark.parametrize("nothing", [None, 5, "text", {"role": "user", "content": "a"}])
 def test_what_is_no_list_is_refused(tmp_path: Path, nothing: Any) -> None:
-    with Session(home=tmp_path) as session, pytest.raises(InputError, match=r"^messages"):
+    with Session("offline", home=tmp_path) as session, pytest.raises(InputError, match=r"^messages"):
         session.sync(nothing)
 
 
@@ -342,7 +342,7 @@ LONG = "some words of a page\n" * 8_000
 
 
 def taken_in(home: Path, talk: list[Wire]) -> str:
-    with Session(home=home, window=20_000, settings=Settings(auto_compact=False)) as session:
+    with Session("offline", home=home, window=20_000, settings=Settings(auto_compact=False)) as session:
         session.sync(talk)
         session.sync(copy.deepcopy(talk))
         return session.id
@@ -358,7 +358,7 @@ def test_a_picture_with_a_long_text_is_known_again_after_a_resume(tmp_path: Path
     shown = result("c1", parts) | ({"is_error": True} if wrong else {})
     talk = [user("a"), assistant(call("c1")), user(shown), assistant("d"), user("e")]
     name = taken_in(tmp_path, talk)
-    with Session(home=tmp_path, window=20_000, settings=Settings(auto_compact=False), resume=name) as again:
+    with Session("offline", home=tmp_path, window=20_000, settings=Settings(auto_compact=False), resume=name) as again:
         assert "persisted-output" in str(again.messages)
         written = content(again)
         again.sync(copy.deepcopy(talk))
@@ -375,7 +375,7 @@ def test_a_picture_with_a_long_text_is_known_again_after_a_resume(tmp_path: Path
 def test_a_page_and_a_result_that_was_cut_are_known_again_after_a_resume(tmp_path: Path) -> None:
     settings = Settings(auto_compact=False, size_clearing=False)
     talk = [user("a"), assistant(call("c1")), user(result("c1", LONG)), assistant("d")]
-    with Session(home=tmp_path, window=20_000, settings=settings) as session:
+    with Session("offline", home=tmp_path, window=20_000, settings=settings) as session:
         session.sync(talk)
         assert session.path is not None
         directory = session.path.with_suffix("") / "tool-results"
@@ -387,7 +387,7 @@ def test_a_page_and_a_result_that_was_cut_are_known_again_after_a_resume(tmp_pat
         directory.write_text("no directory")
         talk += [user("c"), assistant(call("c3")), user(result("c3", LONG)), assistant("g")]
         session.sync(talk)
-    with Session(home=tmp_path, window=20_000, settings=settings, resume=session.id) as again:
+    with Session("offline", home=tmp_path, window=20_000, settings=settings, resume=session.id) as again:
         assert "[A page of this file is" in str(again.messages)
         assert "[This result was cut" in str(again.messages)
         written = content(again)
@@ -413,7 +413,7 @@ def test_a_tag_in_a_result_of_the_callers_list_is_escaped_and_the_list_stays_in_
         assistant(call("c1"), call("c2")),
         user({"type": "tool_result", "tool_use_id": "c1", "content": page}, {**result("c2"), "content": parts}),
     ]
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.sync(messages)
         first = unmarked(session.before_call()["messages"])
         session.sync([*messages, assistant("d"), user("e")])
@@ -422,7 +422,7 @@ def test_a_tag_in_a_result_of_the_callers_list_is_escaped_and_the_list_stays_in_
     c1, c2 = (block for block in first[-1]["content"] if block["type"] == "tool_result")
     assert (c1["content"], c2["content"][0]["text"]) == (shown, shown)
     assert messages[2]["content"][0]["content"] == page, "the caller's list stays as it is"
-    with Session(home=tmp_path, resume=session.id) as again:
+    with Session("offline", home=tmp_path, resume=session.id) as again:
         again.sync(copy.deepcopy([*messages, assistant("d"), user("e"), assistant("f"), user("g")]))
         assert unmarked(again.before_call()["messages"])[:3] == first
         assert not [notice for notice in again.notices if "branches" in notice]

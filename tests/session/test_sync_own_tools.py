@@ -15,7 +15,7 @@ from lamina.core.message_list import MISSING_RESULT
 from lamina.core.settings import Settings
 from lamina.session.base import conversation_of
 
-from .words import READ, Wire, answer, assistant, call, objects, reasons, refused, result, said, text, unmarked, user
+from .words import COMPACT, READ, Wire, answer, assistant, call, objects, reasons, refused, result, said, text, unmarked, user
 
 MODEL = "anthropic:claude-sonnet-5-5"
 
@@ -35,7 +35,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def opened(project: Path, **given: Any) -> lamina.Session:
-    settings = Settings(recall=False, extraction=False, dream=False, history_git=False)
+    settings = Settings(recall=False, extraction=False, dream=False)
     return lamina.Session(MODEL, cwd=project, **{"tools": [READ], "offer_tools": True, "settings": settings, **given})
 
 
@@ -211,7 +211,7 @@ def test_a_list_mangled_in_the_middle_keeps_what_can_be_kept(project: Path, mang
 @pytest.mark.parametrize("resumed", [False, True], ids=["at once", "after a resume"])
 @pytest.mark.parametrize("model", [MODEL, "openai:gpt-5"])
 def test_a_list_taken_from_the_request_is_no_branch(project: Path, model: str, resumed: bool) -> None:
-    settings = Settings(extraction=False, dream=False, history_git=False)
+    settings = Settings(extraction=False, dream=False)
     session = lamina.Session(model, cwd=project, settings=settings)
     session.sync([{"role": "user", "content": "When do we deploy?"}])
     for number in range(3):
@@ -261,7 +261,7 @@ def test_answer_tool_returns_the_result_and_none_for_a_tool_of_the_host(project:
 
 
 def test_a_result_without_text_is_true(project: Path) -> None:
-    with opened(project, offer_tools=False, tools=[lamina.Session.compact_tool()]) as session:
+    with opened(project, offer_tools=False, tools=[COMPACT]) as session:
         session.add_user("a")
         session.before_call()
         use = {"type": "tool_use", "id": "c1", "name": "Compact", "input": {}}
@@ -294,7 +294,7 @@ def test_a_result_of_ours_in_the_chat_form(project: Path) -> None:
             {"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "content": None, "tool_calls": [asked]}}
         ],
     }
-    settings = Settings(recall=False, extraction=False, dream=False, history_git=False)
+    settings = Settings(recall=False, extraction=False, dream=False)
     with lamina.Session("openai:gpt-5", cwd=project, offer_tools=True, settings=settings) as session:
         messages: list[Wire] = [{"role": "user", "content": "a"}]
         session.sync(messages)

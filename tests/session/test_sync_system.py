@@ -166,7 +166,7 @@ def test_no_system_row_of_any_list_is_lost(parts: list[list[Wire]], system: str)
 
 @pytest.mark.spec("U7")
 def test_a_branch_is_told(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.sync([user("a"), assistant("b"), user("c")])
         assert session.notices == []
         session.sync([user("a"), assistant("B")])
@@ -179,7 +179,7 @@ def test_a_branch_is_told(tmp_path: Path) -> None:
 
 
 def test_a_compaction_is_no_branch(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         rows = [user("a"), assistant("b"), BRIEF, user("c")]
         session.sync(rows)
         compact(session, "what was said")
@@ -195,7 +195,7 @@ def test_answers_without_usage_are_told_once(tmp_path: Path) -> None:
             session.after_call({"id": words, "choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}]})
         [notice] = [notice for notice in session.notices if "usage" in notice]
         assert notice.startswith("The server reports no token usage")
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("a")
         session.before_call()
         session.after_call(answer("m", "b"))

@@ -29,7 +29,7 @@ def serve(root: Path, name: str, together: Barrier) -> list[str]:
         "Which database do the tests run against?",
     ):
         together.wait(PATIENCE)
-        settings = lamina.Settings(session_notes=False, history_git=False)
+        settings = lamina.Settings(session_notes=False)
         with lamina.Session("offline", home=home, cwd=work, settings=settings, offer_tools=True) as session:
             session.add_user(words)
             together.wait(PATIENCE)

@@ -49,7 +49,7 @@ STEPS = st.lists(
 @pytest.mark.spec("Z6", "C11")
 @given(steps=STEPS)
 def test_every_request_is_valid_and_starts_with_the_one_before(steps: list[tuple[str, int]]) -> None:
-    with Session(in_memory=True, system="be brief", tools=[READ]) as session:
+    with Session("offline", in_memory=True, system="be brief", tools=[READ]) as session:
         play = Play(session)
         for kind, number in steps:
             play.step(kind, number)
@@ -64,7 +64,7 @@ def test_every_request_is_valid_and_starts_with_the_one_before(steps: list[tuple
 
 
 def test_marks_stand_behind_tools_and_system_and_at_the_ends_of_this_request_and_the_last(tmp_path: Path) -> None:
-    with Session(home=tmp_path, system=[text("one"), text("two")], tools=[READ, GREP]) as session:
+    with Session("offline", home=tmp_path, system=[text("one"), text("two")], tools=[READ, GREP]) as session:
         first, second, third = turns(session, "a", "b", "c")
         assert marks(first) == ["tools.1", "system.1", "messages.0.0"]
         assert marks(second) == ["tools.1", "system.1", "messages.0.0", "messages.2.0"]
@@ -74,21 +74,21 @@ def test_marks_stand_behind_tools_and_system_and_at_the_ends_of_this_request_and
 
 
 def test_a_session_without_marks_or_with_longer_ones_sends_them_so(tmp_path: Path) -> None:
-    with Session(home=tmp_path, system="s", cache_ttl=None) as session:
+    with Session("offline", home=tmp_path, system="s", cache_ttl=None) as session:
         assert marks(turns(session, "a", "b")[1]) == []
-    with Session(home=tmp_path, system="s", cache_ttl="1h") as session:
+    with Session("offline", home=tmp_path, system="s", cache_ttl="1h") as session:
         request = turns(session, "a")[0]
         assert request["messages"][0]["content"][0]["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
 
 
 def test_messages_without_a_mark_are_the_same_dicts_in_every_request(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         sent = turns(session, *"abcdef")
         assert sent[5]["messages"][1] is sent[4]["messages"][1] is session.messages[1]
 
 
 def test_what_the_caller_does_with_a_list_handed_out_is_the_callers_own(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         turns(session, "a")[0]["messages"].clear()
         session.messages.clear()
         session.add_user("b")
@@ -97,7 +97,7 @@ def test_what_the_caller_does_with_a_list_handed_out_is_the_callers_own(tmp_path
 
 def test_what_the_caller_handed_in_may_change_later(tmp_path: Path) -> None:
     tools, system, content, options = [copy.deepcopy(READ)], [text("brief")], [text("a")], {"metadata": {"user_id": "u"}}
-    with Session(home=tmp_path, tools=tools, system=system, options=options) as session:
+    with Session("offline", home=tmp_path, tools=tools, system=system, options=options) as session:
         session.add_user(content)
         first = session.before_call()
         before = copy.deepcopy(first)
@@ -126,9 +126,9 @@ CHANGES: list[tuple[dict[str, Any], list[str]]] = [
 
 @pytest.mark.parametrize(("change", "expected"), CHANGES)
 def test_a_changed_prompt_is_announced_with_its_reason(tmp_path: Path, change: dict[str, Any], expected: list[str]) -> None:
-    with Session(home=tmp_path, **BEGINNING) as session:
+    with Session("offline", home=tmp_path, **BEGINNING) as session:
         before = turns(session, "a", "b")[-1]
-    with Session(home=tmp_path, resume=session.id, **{**BEGINNING, **change}) as again:
+    with Session("offline", home=tmp_path, resume=session.id, **{**BEGINNING, **change}) as again:
         again.add_user("c")
         after = again.before_call()
         again.before_call()
@@ -139,7 +139,7 @@ def test_a_changed_prompt_is_announced_with_its_reason(tmp_path: Path, change: d
 
 
 def test_an_undone_compaction_is_announced(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         first = turns(session, "a", "b")[-1]
         boundary = compact(session, "we said a and b")
         session.add_user("c")
@@ -155,7 +155,7 @@ def test_an_undone_compaction_is_announced(tmp_path: Path) -> None:
 
 
 def test_a_response_handed_in_twice_counts_and_stands_once(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("a")
         session.before_call()
         response = answer("m1", "b", call("c1"), usage={"input_tokens": 100, "output_tokens": 20})
@@ -163,7 +163,7 @@ def test_a_response_handed_in_twice_counts_and_stands_once(tmp_path: Path) -> No
         session.add_tool_result("c1", "r")
         session.after_call(response)
         assert first == second
-        assert session.usage.total == 120
+        assert session.status.usage.total == 120
         assert said(session.messages) == ["a", "b"]
         session.sync(
             [{"role": "user", "content": "a"}, {"role": "assistant", "content": response["content"]}, user_result("c1", "r")]
@@ -176,21 +176,21 @@ def user_result(call_id: str, content: str) -> Wire:
 
 
 def test_a_server_that_gives_every_answer_the_same_id_loses_none(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         for question in ("a", "b", "c"):
             session.add_user(question)
             session.before_call()
             session.after_call(answer("chatcmpl-1", "yes" if question != "b" else "no"))
         expected = ["a", "yes", "b", "no", "c", "yes"]
         assert said(session.messages) == expected
-        assert session.usage.output_tokens == 15
-    with Session(home=tmp_path, resume=session.id) as again:
+        assert session.status.usage.output_tokens == 15
+    with Session("offline", home=tmp_path, resume=session.id) as again:
         assert said(again.messages) == expected
 
 
 @pytest.mark.spec("Z6", "C11")
 def test_the_calls_of_an_answer_that_was_cut_off_are_never_executed(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("a")
         session.before_call()
         reply = session.after_call(cut_off("m1", "let me", call("c1", path="/etc/pass")))
@@ -211,7 +211,7 @@ def test_the_calls_of_an_answer_that_was_cut_off_are_never_executed(tmp_path: Pa
 
 @pytest.mark.parametrize("stop", ["max_tokens", "refusal", "end_turn"])
 def test_calls_run_only_when_the_model_stopped_for_them(tmp_path: Path, stop: str) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("a")
         session.before_call()
         assert session.after_call(answer("m1", call("c1"), stop=stop)).tool_uses == ()
@@ -221,7 +221,7 @@ def test_calls_run_only_when_the_model_stopped_for_them(tmp_path: Path, stop: st
 
 @pytest.mark.spec("C11")
 def test_an_open_call_is_answered_by_a_record_and_its_late_result_becomes_text(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("a")
         session.before_call()
         session.after_call(answer("m1", call("c1"), call("c2")))
@@ -236,12 +236,12 @@ def test_an_open_call_is_answered_by_a_record_and_its_late_result_becomes_text(t
         assert said(second["messages"])[-1] == "Late result of Read (call c1):\nthe real one"
         with pytest.raises(InputError, match="already has a result"):
             session.add_tool_result("c1", "again")
-    with Session(home=tmp_path, resume=session.id) as again:
+    with Session("offline", home=tmp_path, resume=session.id) as again:
         assert again.before_call() == second
 
 
 def test_a_result_for_no_call_is_refused_with_the_open_calls_named(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("a")
         session.before_call()
         session.after_call(answer("m1", call("c1")))
@@ -250,7 +250,7 @@ def test_a_result_for_no_call_is_refused_with_the_open_calls_named(tmp_path: Pat
 
 
 def test_without_anything_new_there_is_nothing_to_send(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         with pytest.raises(NothingToSend):
             session.before_call()
         turns(session, "a")
@@ -262,7 +262,7 @@ def test_without_anything_new_there_is_nothing_to_send(tmp_path: Path) -> None:
 
 
 def test_a_request_that_failed_can_be_made_again(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         turns(session, "a")
         session.add_user("b")
         first = session.before_call()
@@ -275,7 +275,7 @@ def test_a_request_that_failed_can_be_made_again(tmp_path: Path) -> None:
 def test_a_paused_turn_goes_on_with_the_answer_as_it_is(tmp_path: Path) -> None:
     search = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "q"}}
     found = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("a")
         session.before_call()
         session.after_call(answer("m1", search, found, "so far", stop="pause_turn"))
@@ -293,20 +293,20 @@ def test_the_sdks_objects_and_plain_dicts_are_the_same(tmp_path: Path) -> None:
     raw = answer("m1", thinking("hm"), "b", call("c1", path="x"), usage={"input_tokens": 7, "output_tokens": 3})
     kept = []
     for response in (raw, anthropic.types.Message.model_validate(raw), anthropic.types.Message.construct(**raw)):
-        with Session(home=tmp_path) as session:
+        with Session("offline", home=tmp_path) as session:
             session.add_user("a")
             session.before_call()
             reply = session.after_call(response)
             assert [use.id for use in reply.tool_uses] == ["c1"]
             session.add_tool_result("c1", "r")
-            kept.append((session.before_call(), session.usage))
+            kept.append((session.before_call(), session.status.usage))
     assert kept[0] == kept[1] == kept[2]
 
 
 def test_an_answer_is_stripped_of_what_the_api_does_not_take_back(tmp_path: Path) -> None:
     anthropic = pytest.importorskip("anthropic")
     parsed = anthropic.types.Message.construct(**answer("m1", {**text("b"), "citations": None, "parsed_output": {"x": 1}}))
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("a")
         session.before_call()
         session.after_call(parsed)
@@ -315,7 +315,7 @@ def test_an_answer_is_stripped_of_what_the_api_does_not_take_back(tmp_path: Path
 
 def test_an_asynchronous_session_makes_the_same_requests(tmp_path: Path) -> None:
     async def talk() -> list[Wire]:
-        async with AsyncSession(home=tmp_path, system="s", tools=[READ]) as session:
+        async with AsyncSession("offline", home=tmp_path, system="s", tools=[READ]) as session:
             sent = []
             for number, words in enumerate("abc"):
                 session.add_user(words)
@@ -326,19 +326,19 @@ def test_an_asynchronous_session_makes_the_same_requests(tmp_path: Path) -> None
             await session.before_call()
         return sent
 
-    with Session(home=tmp_path, system="s", tools=[READ]) as session:
+    with Session("offline", home=tmp_path, system="s", tools=[READ]) as session:
         assert turns(session, *"abc") == asyncio.run(talk())
 
 
 def test_a_session_asks_its_own_provider_and_keeps_the_answer(tmp_path: Path) -> None:
     async def talk() -> str:
-        async with AsyncSession(home=tmp_path) as other:
+        async with AsyncSession("offline", home=tmp_path) as other:
             other.add_user("Our tests run against Postgres.")
             await other.ask()
             other.add_user("What do our tests run against?")
             return (await other.ask()).text
 
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("Our tests run against Postgres.")
         session.ask()
         session.add_user("What do our tests run against?")
@@ -374,7 +374,7 @@ def test_what_arrived_of_an_answer_that_broke_off_is_kept_and_never_executed(
 
 
 def test_a_closed_session_says_how_to_open_it_again(tmp_path: Path) -> None:
-    session = Session(home=tmp_path)
+    session = Session("offline", home=tmp_path)
     session.add_user("a")
     session.close()
     session.close()
@@ -382,12 +382,12 @@ def test_a_closed_session_says_how_to_open_it_again(tmp_path: Path) -> None:
     for late in (lambda: session.add_user("b"), session.before_call, lambda: session.sync([]), session.end_turn):
         with pytest.raises(SessionClosed, match=f"resume='{session.id}'"):
             late()
-    with Session(home=tmp_path, resume=session.id) as again:
+    with Session("offline", home=tmp_path, resume=session.id) as again:
         assert said(again.messages) == ["a"]
 
 
 def test_an_empty_answer_leaves_a_conversation_that_can_go_on(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("a")
         session.before_call()
         reply = session.after_call(answer("m1"))

@@ -24,7 +24,7 @@ def pairs(*questions: str) -> list[str]:
 def test_an_undo_shows_what_the_model_saw_before_and_what_came_since(tmp_path: Path, in_memory: bool) -> None:
     source = ForeignSession().ask("a", "b", "c").compact("all of it").ask("d").write(tmp_path)
     before = source.read_bytes()
-    with Session(home=tmp_path / "home", in_memory=in_memory, resume=source) as session:
+    with Session("offline", home=tmp_path / "home", in_memory=in_memory, resume=source) as session:
         assert said(session.messages) == ["all of it", *pairs("d")]
         assert session.undo().kind == "compaction"
         assert said(session.messages) == pairs("a", "b", "c", "d")
@@ -33,13 +33,13 @@ def test_an_undo_shows_what_the_model_saw_before_and_what_came_since(tmp_path: P
         assert [notice for notice in session.notices if "brought back" in notice] == []
     assert source.read_bytes() == before
     if not in_memory:
-        with Session(home=tmp_path / "home", resume=session.id) as again:
+        with Session("offline", home=tmp_path / "home", resume=session.id) as again:
             assert said(again.messages) == [*pairs("a", "b", "c", "d"), "e"]
 
 
 def test_a_session_in_memory_goes_on_when_its_source_is_gone_and_only_the_undo_fails(tmp_path: Path) -> None:
     source = ForeignSession().ask("a", "b", "c").compact("all of it").ask("d").write(tmp_path)
-    with Session(in_memory=True, resume=source) as session:
+    with Session("offline", in_memory=True, resume=source) as session:
         source.unlink()
         session.add_user("e")
         assert refused(session.before_call()) == []
@@ -58,13 +58,13 @@ def test_a_session_in_memory_goes_on_when_its_source_is_gone_and_only_the_undo_f
 )
 def test_the_count_is_to_the_token_what_the_record_tells(tmp_path: Path, recorded: int | None, counted: int) -> None:
     source = ForeignSession().ask("a", "b", "c").compact("all of it", recorded=recorded).write(tmp_path)
-    with Session(home=tmp_path / "home", resume=source) as session:
+    with Session("offline", home=tmp_path / "home", resume=source) as session:
         session.undo()
-        assert session.tokens == counted
+        assert session.window_state.tokens == counted
         session.add_user("and now?")
-        assert counted < session.tokens < counted + 20
-    with Session(home=tmp_path / "home", resume=session.id) as again:
-        assert again.tokens == session.tokens
+        assert counted < session.window_state.tokens < counted + 20
+    with Session("offline", home=tmp_path / "home", resume=session.id) as again:
+        assert again.window_state.tokens == session.window_state.tokens
 
 
 @pytest.mark.spec("B1")
@@ -72,11 +72,11 @@ def test_three_compactions_and_a_rewind_are_undone_one_by_one(tmp_path: Path) ->
     recorded = ForeignSession().ask("a", "b").compact("first").ask("c", "d").compact("second").ask("e")
     # The rewind leaves `e`; the conversation continues behind the second summary.
     source = recorded.rewind(-3).ask("f").compact("third").ask("g").write(tmp_path)
-    with Session(home=tmp_path / "home", resume=source) as session:
+    with Session("offline", home=tmp_path / "home", resume=source) as session:
         assert said(session.messages) == ["third", *pairs("g")]
         assert session.undo().id == recorded.boundaries[2]
         assert said(session.messages) == ["second", *pairs("f", "g")]
-    with Session(home=tmp_path / "home", resume=session.id) as again:
+    with Session("offline", home=tmp_path / "home", resume=session.id) as again:
         assert again.undo().id == recorded.boundaries[1]
         assert said(again.messages) == ["first", *pairs("c", "d", "f", "g")]
         again.add_user("more")
@@ -91,7 +91,7 @@ def test_three_compactions_and_a_rewind_are_undone_one_by_one(tmp_path: Path) ->
 
 def test_a_rewind_to_before_the_compaction_leaves_nothing_to_undo(tmp_path: Path) -> None:
     source = ForeignSession().ask("a", "b").compact("all of it").ask("c").rewind(2).ask("d").write(tmp_path)
-    with Session(home=tmp_path / "home", resume=source) as session:
+    with Session("offline", home=tmp_path / "home", resume=source) as session:
         assert said(session.messages) == pairs("a", "d")
         with pytest.raises(UsageError, match="nothing to undo"):
             session.undo()
@@ -99,7 +99,7 @@ def test_a_rewind_to_before_the_compaction_leaves_nothing_to_undo(tmp_path: Path
 
 def test_without_the_record_before_the_boundary_the_rest_comes_back_and_a_sentence_says_so(tmp_path: Path) -> None:
     source = ForeignSession().ask("a", "b").compact("all of it", parent="ffffffff-0000").ask("c").write(tmp_path)
-    with Session(home=tmp_path / "home", resume=source) as session:
+    with Session("offline", home=tmp_path / "home", resume=source) as session:
         session.undo()
         assert said(session.messages) == pairs("a", "b", "c")
         [sentence] = [notice for notice in session.notices if "brought back" in notice]
@@ -111,14 +111,14 @@ def test_a_boundary_that_names_no_record_before_it_follows_the_one_written_last(
     recorded = ForeignSession().ask("a", "b").compact("all of it").ask("c")
     boundary = next(row for row in recorded.rows if row["uuid"] == recorded.boundaries[0])
     boundary["logicalParentUuid"] = parent
-    with Session(home=tmp_path / "home", resume=recorded.write(tmp_path)) as session:
+    with Session("offline", home=tmp_path / "home", resume=recorded.write(tmp_path)) as session:
         session.undo()
         assert said(session.messages) == pairs("a", "b", "c")
 
 
 def test_of_a_transcript_without_its_beginning_the_rest_comes_back_and_a_sentence_says_so(tmp_path: Path) -> None:
     source = ForeignSession().ask("a", "b", "c").compact("all of it").ask("d").write(tmp_path, rows=slice(3, None))
-    with Session(home=tmp_path / "home", resume=source) as session:
+    with Session("offline", home=tmp_path / "home", resume=source) as session:
         session.undo()
         assert said(session.messages) == pairs("b", "c", "d")
         assert [notice for notice in session.notices if "brought back" in notice]
@@ -126,7 +126,7 @@ def test_of_a_transcript_without_its_beginning_the_rest_comes_back_and_a_sentenc
 
 def test_a_compaction_whose_messages_are_in_another_file_stays(tmp_path: Path) -> None:
     source = ForeignSession().ask("a", "b").compact("all of it").ask("c").write(tmp_path, rows=slice(5, None))
-    with Session(home=tmp_path / "home", resume=source) as session:
+    with Session("offline", home=tmp_path / "home", resume=source) as session:
         with pytest.raises(UsageError, match="are not in this transcript"):
             session.undo()
         assert said(session.messages) == ["all of it", *pairs("c")]
@@ -136,7 +136,7 @@ def test_a_compaction_whose_messages_are_in_another_file_stays(tmp_path: Path) -
 def test_a_copy_belongs_to_the_project_of_its_session(tmp_path: Path) -> None:
     source = ForeignSession(cwd="/their/project").ask("a").compact("all of it").write(tmp_path)
     (tmp_path / "elsewhere").mkdir()
-    with Session(home=tmp_path / "home", cwd=tmp_path / "elsewhere", resume=source) as session:
+    with Session("offline", home=tmp_path / "home", cwd=tmp_path / "elsewhere", resume=source) as session:
         session.undo()
         assert session.path is not None
         assert session.path.parent == tmp_path / "home" / "projects" / slug("/their/project")
@@ -145,9 +145,9 @@ def test_a_copy_belongs_to_the_project_of_its_session(tmp_path: Path) -> None:
 def test_a_copy_of_an_open_session_is_in_the_project_of_that_session(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-    with Session(home=tmp_path, cwd=tmp_path / "one") as session:
+    with Session("offline", home=tmp_path, cwd=tmp_path / "one") as session:
         session.add_user("a")
-        with Session(home=tmp_path, cwd=tmp_path / "two", resume=session.id) as fork:
+        with Session("offline", home=tmp_path, cwd=tmp_path / "two", resume=session.id) as fork:
             fork.add_user("b")
             assert fork.path is not None
             assert session.path is not None

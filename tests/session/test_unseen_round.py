@@ -66,7 +66,7 @@ def test_an_automatic_compaction_keeps_the_result_that_filled_the_window(message
     messages_server.answer_with(summarising())
     with opened(messages_server, tmp_path) as session:
         number = 0
-        while session.tokens < 12_000:
+        while session.window_state.tokens < 12_000:
             rounds(session, messages_server, 1, start=number)
             number += 1
         assert not summaries(messages_server)

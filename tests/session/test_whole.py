@@ -18,7 +18,7 @@ from lamina.core.errors import InputError
 from lamina.core.settings import Settings
 from lamina.disk.files import DREAM_LOCK
 from lamina.fork.fork import directive_in
-from lamina.session.base import conversation_of, working
+from lamina.session.base import context_of, conversation_of, working
 from lamina.testing import MessagesServer
 
 from . import clearing
@@ -33,7 +33,7 @@ RULE = {
 }
 NOW: Wire = {"name": "Now", "description": "Tells the time.", "input_schema": {"type": "object", "properties": {}}}
 PATIENCE = 120
-QUIET = {"session_notes": False, "history_git": False}
+QUIET = {"session_notes": False}
 
 
 @pytest.fixture
@@ -349,10 +349,8 @@ def test_nothing_promises_a_tool_that_is_not_offered(project: Path, offers: bool
 
 @pytest.mark.parametrize("named", ["read_tool", "file_tools"])
 def test_a_tool_that_the_host_declares_is_named(project: Path, named: str) -> None:
-    given = {"read_tool": "grep"} if named == "read_tool" else {}
+    given = {"read_tool": "grep"} if named == "read_tool" else {"host": lamina.Host(file_tools=("grep",))}
     with opened(project, tools=[{**NOW, "name": "grep"}], **given) as session:
-        if named == "file_tools":
-            session.lend(lamina.Host(file_tools=("grep",)))
         session.add_user("Look.")
         session.before_call()
         session.after_call(answer("m1", {"type": "tool_use", "id": "toolu_big", "name": "grep", "input": {}}))
@@ -471,8 +469,8 @@ def test_an_answer_that_is_wrong_writes_nothing(
     messages_server.reply(text="Understood.")
     messages_server.reply(text=said, fork="extraction")
     told: list[Wire] = []
-    with opened(project, client) as session:
-        session.lend(lamina.Host(observer=lambda name, data: told.append(data) if name == "extraction" else None))
+    host = lamina.Host(observer=lambda name, data: told.append(data) if name == "extraction" else None)
+    with opened(project, client, host=host) as session:
         turn(session, client, WORDS)
         settle(session, "extraction")
         assert reason in str(told[-1].get("failed", ""))
@@ -610,10 +608,9 @@ def test_a_dream_brings_its_own_tools(
 
 
 def test_a_host_that_is_lent_keeps_what_the_session_offers_itself(project: Path) -> None:
-    with opened(project) as session:
-        session.lend(lamina.Host())
+    with opened(project, host=lamina.Host()) as session:
         session.add_user("Hello.")
-        session.lend(lamina.Host(observer=lambda name, data: None))
+        context_of(session).lend(lamina.Host(observer=lambda name, data: None))
         host = conversation_of(session).host
         assert host.memory is not None
         assert host.reads is not None

@@ -18,7 +18,7 @@ from .words import answer, call, objects, said
 
 @pytest.mark.spec("T7")
 def test_at_the_blocking_limit_results_are_taken_and_messages_are_not(tmp_path: Path) -> None:
-    with Session(home=tmp_path, window=10_000, settings=Settings(spill=False, auto_compact=False)) as session:
+    with Session("offline", home=tmp_path, window=10_000, settings=Settings(spill=False, auto_compact=False)) as session:
         session.add_user("a")
         session.before_call()
         session.after_call(answer("m1", call("c1"), call("c2")))
@@ -37,23 +37,23 @@ def test_at_the_blocking_limit_results_are_taken_and_messages_are_not(tmp_path: 
 
 @pytest.mark.spec("T1")
 def test_the_count_is_what_was_reported_and_an_estimate_of_what_came_since(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("a" * 400)
-        assert 50 < session.tokens < 200
+        assert 50 < session.window_state.tokens < 200
         session.before_call()
         usage = {"input_tokens": 1_000, "cache_read_input_tokens": 200, "cache_creation_input_tokens": 30, "output_tokens": 4}
         session.after_call(answer("m1", "b", usage=usage))
-        assert session.tokens == 1_234
+        assert session.window_state.tokens == 1_234
         session.add_user("c" * 400)
-        assert 1_234 + 50 < session.tokens < 1_234 + 200
-        counted = session.tokens
-    with Session(home=tmp_path, resume=session.id) as again:
-        assert again.tokens == counted
+        assert 1_234 + 50 < session.window_state.tokens < 1_234 + 200
+        counted = session.window_state.tokens
+    with Session("offline", home=tmp_path, resume=session.id) as again:
+        assert again.window_state.tokens == counted
 
 
 @pytest.mark.spec("T10")
 def test_a_usage_does_not_outlive_the_view_it_measured_not_even_in_a_resumed_session(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
+    with Session("offline", home=tmp_path) as session:
         session.add_user("a" * 40_000)
         session.before_call()
         session.after_call(answer("m1", "b", usage={"input_tokens": 5_000, "output_tokens": 5}))
@@ -61,9 +61,29 @@ def test_a_usage_does_not_outlive_the_view_it_measured_not_even_in_a_resumed_ses
         session.add_user("b")
         session.before_call()
         session.after_call(answer("m2", "c", usage={"input_tokens": 50, "output_tokens": 5}))
-        assert session.tokens == 55
+        assert session.window_state.tokens == 55
         revision.undo(conversation_of(session), boundary)
-        counted = session.tokens
+        counted = session.window_state.tokens
         assert 5_005 < counted < 5_055, "what was measured before the compaction counts again, and what came since is estimated"
-    with Session(home=tmp_path, resume=session.id) as again:
-        assert again.tokens == counted
+    with Session("offline", home=tmp_path, resume=session.id) as again:
+        assert again.window_state.tokens == counted
+
+
+@pytest.mark.spec("T11")
+def test_the_state_of_the_window_has_the_numbers_to_draw_it(tmp_path: Path) -> None:
+    with Session("offline", home=tmp_path, window=200_000) as session:
+        session.add_user("a" * 40_000)
+        state = session.window_state
+        assert (state.window, state.limit, state.reserve) == (200_000, 180_000, 20_000)
+        assert state.warning <= (state.compacts_at or 0) < state.blocking < state.limit
+        assert state.margin > 0, "no server has reported usage yet"
+        assert state.percent_left == pytest.approx((180_000 - state.tokens - state.margin) / 1_800)
+        session.before_call()
+        session.after_call(answer("m1", "b", usage={"input_tokens": 171_000, "output_tokens": 5}))
+        state = session.window_state
+        assert (state.tokens, state.margin) == (171_005, 0)
+        flags = (state.above_warning, state.above_autocompact, state.at_blocking)
+        assert flags == (True, state.tokens >= (state.compacts_at or 0), state.tokens >= state.blocking)
+    settings = Settings(auto_compact=False)
+    with Session("offline", home=tmp_path, resume=session.id, window=200_000, settings=settings) as again:
+        assert (again.window_state.compacts_at, again.window_state.above_autocompact) == (None, False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ OPENED: list[tuple[dict[str, Any], str]] = [
     ({"window": "large"}, "window: must be a whole number, not str."),
     ({"window": 1e5}, "window: must be a whole number, not float."),
     ({"window": True}, "window: must be a whole number, not bool."),
+    ({"provider": 5}, "provider: must be a string such as 'anthropic:MODEL', not int."),
+    ({"host": 5}, "host: must be a lamina.Host, not int."),
     ({"policy": 5}, "policy: must be a string or a Policy, not int."),
     ({"cwd": 5}, "cwd: must be a string or a path, not int."),
     ({"home": 5}, "home: must be a string or a path, not int."),
@@ -39,8 +42,16 @@ OPENED: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("wrong", "sentence"), OPENED)
 def test_an_argument_of_the_wrong_type_opens_no_session(tmp_path: Path, wrong: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError) as refused:
-        lamina.Session("offline", **{"home": tmp_path / "home", "cwd": tmp_path, **wrong})
+        lamina.Session(**{"provider": "offline", "home": tmp_path / "home", "cwd": tmp_path, **wrong})
     assert str(refused.value) == sentence
+    assert list(files_under(tmp_path)) == []
+
+
+@pytest.mark.spec("H2")
+@pytest.mark.parametrize("opener", [lamina.Session, lamina.AsyncSession, lamina.Agent.open])
+def test_the_library_chooses_no_provider_by_itself(tmp_path: Path, opener: Callable[..., object]) -> None:
+    with pytest.raises(TypeError, match="'provider'"):
+        opener(home=tmp_path / "home", cwd=tmp_path)
     assert list(files_under(tmp_path)) == []
 
 
@@ -50,6 +61,24 @@ CHAT_FORM = "use 'name', 'description' and 'input_schema'."
 TOOLS: list[tuple[str, list[dict[str, Any]], str]] = [
     ("anthropic:claude-sonnet-5-5", [FUNCTION], f"tools[0]: f has the form of Chat Completions; {CHAT_FORM}"),
     ("anthropic:claude-sonnet-5-5", [MESSAGES_TOOL, FUNCTION], f"tools[1]: f has the form of Chat Completions; {CHAT_FORM}"),
+    (
+        "anthropic:claude-sonnet-5-5",
+        [{"type": "function", "name": "f", "parameters": {}}],
+        f"tools[0]: f has the form of the Responses API; {CHAT_FORM}",
+    ),
+    (
+        "anthropic:claude-sonnet-5-5",
+        [{"type": "custom", "custom": {"name": "f"}}],
+        f"tools[0]: f takes plain text instead of JSON; {CHAT_FORM}",
+    ),
+    ("anthropic:claude-sonnet-5-5", [{"name": "h", "inputSchema": {}}], "tools[0]: h has no schema; add 'input_schema'."),
+    (
+        "anthropic:claude-sonnet-5-5",
+        [{"name": "h", "input_schema": 5}],
+        "tools[0]: the parameters of h must be an object; use a JSON schema.",
+    ),
+    ("offline", [MESSAGES_TOOL, MESSAGES_TOOL], "tools[1]: g is defined twice; give each tool a name of its own."),
+    ("openai:gpt-5", [FUNCTION, FUNCTION], "tools[1]: f is defined twice; give each tool a name of its own."),
     (
         "openai:gpt-5",
         [FUNCTION, MESSAGES_TOOL],
@@ -141,7 +170,6 @@ CALLED: list[tuple[Callable[[Any], object], str]] = [
     (lambda s: s.note_read(None), "path: must be a string or a path, not NoneType."),
     (lambda s: s.answer_tool({"name": "Expand"}), "call: must be an item of reply.tool_uses, not dict."),
     (lambda s: s.switch_model(5), "provider: must be a string such as 'anthropic:MODEL', not int."),
-    (lambda s: s.lend(None), "host: must be a lamina.Host, not NoneType."),
     (lambda s: s.undo_memories(None), "turn: must be the result of undo_turn(), not NoneType."),
     (lambda s: s.restore_after_compaction(None, "a", "b"), "kind: must be a string, not NoneType."),
     (lambda s: s.add_user([{"type": "image"}]), "add_user[0]: a block of type 'image' needs 'source' (dict)."),
@@ -151,7 +179,7 @@ CALLED: list[tuple[Callable[[Any], object], str]] = [
 
 @pytest.mark.parametrize(("call", "sentence"), CALLED)
 def test_an_argument_of_the_wrong_type_changes_nothing(call: Callable[[Any], object], sentence: str) -> None:
-    with Session(in_memory=True) as session:
+    with Session("offline", in_memory=True) as session:
         session.add_user("hello")
         before = session.messages
         with pytest.raises(InputError) as refused:
@@ -171,14 +199,14 @@ def test_an_async_session_refuses_the_same() -> None:
 
 @pytest.mark.parametrize("timeout", ["soon", None])
 def test_a_timeout_is_a_number(timeout: Any) -> None:
-    session = Session(in_memory=True)
+    session = Session("offline", in_memory=True)
     with pytest.raises(InputError, match=r"^timeout: must be a number, not"):
         session.close(timeout)
     session.close()
 
 
 def test_a_session_switches_to_a_model_by_its_name() -> None:
-    with Session(in_memory=True) as session:
+    with Session("offline", in_memory=True) as session:
         session.switch_model("openai:gpt-5")
         session.add_user("hello")
         assert session.before_call()["model"] == "gpt-5"
@@ -193,8 +221,8 @@ def test_a_request_needs_a_message_of_the_user() -> None:
 
 def test_a_closed_session_in_memory_is_not_offered_for_resuming(tmp_path: Path) -> None:
     for session, advice in (
-        (Session(in_memory=True), "It was kept in memory only; open a new one."),
-        (Session(home=tmp_path), "Reopen it with resume="),
+        (Session("offline", in_memory=True), "It was kept in memory only; open a new one."),
+        (Session("offline", home=tmp_path), "Reopen it with resume="),
     ):
         session.close()
         with pytest.raises(SessionClosed) as refused:
@@ -246,8 +274,8 @@ ELSEWHERE: list[tuple[Callable[[], object], str]] = [
     (lambda: lamina.Memory.open(5), "cwd: must be a string or a path, not int."),  # type: ignore[arg-type]
     (lambda: lamina.Memory.open(path=5), "path: must be a string or a path, not int."),  # type: ignore[arg-type]
     (lambda: lamina.Memory.open(home="/"), "home: / is the root of the disk; pass a directory that you own."),
-    (lambda: lamina.Agent.open(cwd=5), "cwd: must be a string or a path, not int."),  # type: ignore[arg-type]
-    (lambda: lamina.Agent.open(tools=5), "tools: must be a list of tools, not int."),  # type: ignore[arg-type]
+    (lambda: lamina.Agent.open("offline", cwd=5), "cwd: must be a string or a path, not int."),  # type: ignore[arg-type]
+    (lambda: lamina.Agent.open("offline", tools=5), "tools: must be a list of tools, not int."),  # type: ignore[arg-type]
     (lambda: lamina.Settings.load(5), "cwd: must be a string or a path, not int."),  # type: ignore[arg-type]
     (lambda: lamina.search(None), "query: must be a string, not NoneType."),  # type: ignore[arg-type]
     (lambda: lamina.search("a", k="5"), "k: must be a whole number, not str."),  # type: ignore[arg-type]
@@ -278,7 +306,7 @@ def test_an_agent_runs_only_a_message(prompt: Any, tmp_path: Path) -> None:
 def test_a_relative_home_is_refused_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LAMINA_HOME", "trial")
-    for opened in (lamina.Session, lamina.Memory.open):
+    for opened in (partial(lamina.Session, "offline"), lamina.Memory.open):
         with pytest.raises(SettingError) as refused:
             opened()
         assert str(refused.value) == (

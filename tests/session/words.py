@@ -13,14 +13,21 @@ from tests.core.api_rules import complaints
 from lamina.core.cache import ONCE_HEADER
 from lamina.core.records import Break, Record
 from lamina.disk.transcripts.store import read_transcript
-from lamina.tools import expand
+from lamina.session.session import Session
+from lamina.tools.conversation_tools import compact_tool, expand_tool
 from lamina.tools.tool import definition
 
 Wire: TypeAlias = dict[str, Any]
 
 READ: Wire = {"name": "Read", "description": "Reads a file.", "input_schema": {"type": "object"}}
-EXPAND: Wire = definition(expand.tool())
+EXPAND: Wire = definition(expand_tool())
+COMPACT: Wire = definition(compact_tool())
 GREP: Wire = {"name": "Grep", "description": "Searches files.", "input_schema": {"type": "object"}}
+
+
+def pins_of(session: Session) -> dict[str, str]:
+    """The pins in force, by id: the pinned text, or which message is pinned."""
+    return {decision.id: decision.text for decision in session.decisions() if decision.kind == "pin"}
 
 
 def text(words: str) -> Wire:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.blocks import Wire
-from lamina.tools.arguments import CheckedArguments, InvalidArguments, check_arguments
+from lamina.tools.tool import InvalidArguments, check_arguments
 
 SCHEMA: Wire = {
     "type": "object",
@@ -45,7 +45,7 @@ SCHEMA: Wire = {
     ],
 )
 def test_what_is_meant_is_taken(given: Wire, values: Wire) -> None:
-    assert check_arguments(SCHEMA, given) == CheckedArguments(values, "")
+    assert check_arguments(SCHEMA, given) == (values, "")
 
 
 @pytest.mark.parametrize(
@@ -86,14 +86,12 @@ def test_what_is_wrong_is_named_in_one_sentence(given: Any, sentence: str) -> No
 
 def test_an_unknown_argument_is_ignored_with_a_note() -> None:
     checked = check_arguments(SCHEMA, {"path": "x", "recursive": True})
-    assert checked == CheckedArguments(
-        {"path": "x"}, "[Ignored: 'recursive'. This tool accepts path, mode, count, ratio, all, rows.]"
-    )
+    assert checked == ({"path": "x"}, "[Ignored: 'recursive'. This tool accepts path, mode, count, ratio, all, rows.]")
 
 
 def test_a_hundred_unknown_arguments_make_a_short_note() -> None:
     checked = check_arguments(SCHEMA, {"path": "x"} | {f"{number}" * 500: 1 for number in range(1, 101)})
-    assert len(checked.note) < 500
+    assert len(checked[1]) < 500
 
 
 JSON = st.recursive(
@@ -111,6 +109,6 @@ def test_every_json_value_is_taken_or_refused(given: Wire) -> None:
         sentence = str(error)
     else:
         sentence = "."
-        assert check_arguments(SCHEMA, checked.values) == checked
+        assert check_arguments(SCHEMA, checked[0]) == checked
     assert sentence.endswith(".")
     assert len(sentence) < 200

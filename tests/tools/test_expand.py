@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import InputError
-from lamina.tools.expand import MOST_FOUND, ExpandedPage, find_paragraphs, tool
-from lamina.tools.tool import Context
+from lamina.tools.conversation_tools import MOST_FOUND, expand_tool, find_paragraphs
+from lamina.tools.tool import Context, ExpandedPage
 
 
 def opening(node: str, number: int | None) -> ExpandedPage:
@@ -25,15 +25,15 @@ def context(cwd: Path, *, opens: bool = True) -> Context:
 
 @pytest.mark.spec("B1")
 def test_a_page_is_shown_and_how_many_there_are(tmp_path: Path) -> None:
-    output = tool().run({"node": "ab12", "page": 2}, context(tmp_path))
+    output = expand_tool().run({"node": "ab12", "page": 2}, context(tmp_path))
     assert output.content == "page 2\n[Page 2 of 3.]"
     assert output.facts == {"node": "ab12", "page": 2, "pages": 3}
-    assert tool().run({"node": "ab12"}, context(tmp_path)).content == "page 1\n[Page 1 of 3.]"
+    assert expand_tool().run({"node": "ab12"}, context(tmp_path)).content == "page 1\n[Page 1 of 3.]"
 
 
 def test_a_search_shows_the_paragraphs_with_all_the_words(tmp_path: Path) -> None:
-    assert tool().run({"node": "ab12", "find": "PORT is"}, context(tmp_path)).content == "[user 1]\nThe port is 8080"
-    assert tool().run({"node": "ab12", "find": "nowhere"}, context(tmp_path)).content == "No paragraph contains 'nowhere'."
+    assert expand_tool().run({"node": "ab12", "find": "PORT is"}, context(tmp_path)).content == "[user 1]\nThe port is 8080"
+    assert expand_tool().run({"node": "ab12", "find": "nowhere"}, context(tmp_path)).content == "No paragraph contains 'nowhere'."
 
 
 def test_a_search_that_finds_too_much_is_bounded_and_says_so() -> None:
@@ -51,10 +51,10 @@ def test_of_a_long_output_the_matching_lines_are_shown() -> None:
 
 @pytest.mark.parametrize("given", [{}, {"node": "x"}, {"node": "ab12", "page": 0}, {"node": "zz99"}])
 def test_what_cannot_be_opened_is_an_error_the_model_can_act_on(tmp_path: Path, given: dict[str, object]) -> None:
-    output = tool().run(given, context(tmp_path))
+    output = expand_tool().run(given, context(tmp_path))
     assert output.is_error
     assert output.content
 
 
 def test_without_a_conversation_there_is_nothing_to_open(tmp_path: Path) -> None:
-    assert tool().run({"node": "ab12"}, context(tmp_path, opens=False)).is_error
+    assert expand_tool().run({"node": "ab12"}, context(tmp_path, opens=False)).is_error

@@ -104,6 +104,14 @@ def test_links_that_lead_out_are_neither_gone_through_nor_listed(here: Context, 
     assert "secret" not in done("Glob", here, pattern="**/*.py")
 
 
+def test_a_link_to_a_file_inside_is_listed(here: Context) -> None:
+    (here.cwd / "dir").mkdir()
+    (here.cwd / "dir" / "real.toml").touch()
+    (here.cwd / "linked.toml").symlink_to("dir/real.toml")
+    (here.cwd / "nowhere.toml").symlink_to("gone.toml")
+    assert sorted(done("Glob", here, pattern="**/*.toml").split("\n")) == ["dir/real.toml", "linked.toml"]
+
+
 def test_a_tree_too_large_is_given_up_with_a_note(here: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(glob, "MAX_SEEN", 3)
     output = call("Glob", here, pattern="**/*.py")

@@ -1,4 +1,4 @@
-"""Grep: with ripgrep and without, the same answer."""
+"""Grep: with ripgrep and without, the same answer, but for .gitignore."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lamina.tools import grep
-from lamina.tools.engines import find_ripgrep
+from lamina.tools.grep import find_ripgrep
 from lamina.tools.tool import Context, ToolOutput
 
 from .doing import ENVIRON, context
@@ -33,7 +33,6 @@ FILES: dict[str, bytes] = {
     "empty": b"",
     "long.txt": b"alpha" + b"x" * 5_000 + b"\n",
     ".hidden/h.txt": b"alpha hidden\n",
-    ".gitignore": b"*.log\n/build/\n!keep.log\n",
     "noise.log": b"alpha\n",
     "keep.log": b"alpha\n",
     "build/out.txt": b"alpha\n",
@@ -86,7 +85,7 @@ def searching(engine: str) -> Search:
 NEEDS_RIPGREP = pytest.mark.skipif(RIPGREP is None, reason="ripgrep is not installed")
 
 
-@pytest.fixture(params=["worker", pytest.param("ripgrep", marks=NEEDS_RIPGREP)])
+@pytest.fixture(params=["python", pytest.param("ripgrep", marks=NEEDS_RIPGREP)])
 def search(request: pytest.FixtureRequest) -> Search:
     return searching(request.param)
 
@@ -142,16 +141,24 @@ CASES: list[dict[str, Any]] = [
 @NEEDS_RIPGREP
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_both_engines_give_the_same_answer(here: Context, case: dict[str, Any]) -> None:
-    with_it, without = (searching(engine)(here, **case) for engine in ("ripgrep", "worker"))
+    with_it, without = (searching(engine)(here, **case) for engine in ("ripgrep", "python"))
     assert without.content == with_it.content
     assert without.facts | {"engine": ""} == with_it.facts | {"engine": ""}
 
 
-def test_files_come_newest_first_and_what_is_ignored_is_left_out(here: Context, search: Search) -> None:
+def test_files_come_newest_first_and_dependencies_are_left_out(here: Context, search: Search) -> None:
     found = lines(search(here, "alpha"))
     expected = [name for name in FILES if b"alpha" in FILES[name] or name == "utf16.txt"]
-    left_out = ("noise.log", "build/", "node_modules/", "pkg/", ".git/", "binary.bin")
+    left_out = ("node_modules/", "pkg/", ".git/", "binary.bin")
     assert found == [name for name in reversed(expected) if not name.startswith(left_out)]
+
+
+@NEEDS_RIPGREP
+def test_ripgrep_leaves_out_what_gitignore_excludes(here: Context) -> None:
+    (here.cwd / ".gitignore").write_text("*.log\n/build/\n!keep.log\n")
+    found = lines(searching("ripgrep")(here, "alpha"))
+    assert "keep.log" in found
+    assert not {"noise.log", "build/out.txt"} & set(found)
 
 
 def test_content_shows_path_number_and_line(here: Context, search: Search) -> None:
@@ -209,10 +216,10 @@ def test_a_pattern_that_is_none_is_refused_with_the_reason(here: Context, search
 
 @NEEDS_RIPGREP
 @pytest.mark.parametrize(("pattern", "found"), [(r"(?<=def )beta", ["a.py"]), (r"(alpha) \1", ["b.txt"])])
-def test_a_pattern_that_ripgrep_does_not_understand_goes_to_the_worker(here: Context, pattern: str, found: list[str]) -> None:
+def test_a_pattern_that_ripgrep_does_not_understand_goes_to_the_loop(here: Context, pattern: str, found: list[str]) -> None:
     output = grep.tool().run({"pattern": pattern}, here)
     assert lines(output) == found
-    assert output.facts["engine"] == "worker"
+    assert output.facts["engine"] == "python"
 
 
 @NEEDS_RIPGREP
@@ -224,7 +231,7 @@ def test_a_line_end_in_the_pattern_asks_for_multiline(here: Context) -> None:
 def test_a_pattern_that_takes_forever_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grep, "SECONDS", 0.4)
     (tmp_path / "f").write_text("a" * 200 + "!\n")
-    output = searching("worker")(context(tmp_path), r"^(a|a)+$")
+    output = searching("python")(context(tmp_path), r"^(a|a)+$")
     assert output.content == "No matches.\n[Stopped after 0 s. Search a smaller part.]"
 
 
@@ -241,12 +248,12 @@ def test_an_abort_stops_a_search(tmp_path: Path) -> None:
             self.asked += 1
             return self.asked > 1
 
-    output = searching("worker")(context(tmp_path, abort=Soon()), r"^(a|a)+$")
+    output = searching("python")(context(tmp_path, abort=Soon()), r"^(a|a)+$")
     assert output.content == "The call was stopped before it finished."
 
 
 def test_a_missing_path_a_pipe_and_an_unknown_type_are_refused(here: Context) -> None:
-    search = searching("worker")
+    search = searching("python")
     assert "does not exist" in str(search(here, "x", path="no").content)
     assert "neither a file nor a directory" in str(search(here, "x", path="pipe").content)
     assert "Type 'klingon' is unknown without ripgrep" in str(search(here, "x", type="klingon").content)
@@ -293,4 +300,4 @@ def test_a_program_named_rg_in_the_working_tree_is_not_taken(tmp_path: Path, mon
 
 def test_without_any_program_to_search_with_that_is_said(here: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", "")
-    assert "Install ripgrep" in str(searching("worker")(here, "x").content)
+    assert "Install ripgrep" in str(searching("python")(here, "x").content)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.tools.pages import LINE_CHARACTERS, FoldedLines
-from lamina.tools.read import PAGE_BYTES
+from lamina.tools.read import LINE_CHARACTERS, PAGE_BYTES, FoldedLines
 from lamina.tools.tool import MAX_RESULT, Context
 
 from .doing import call, context, done

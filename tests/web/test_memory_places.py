@@ -1,4 +1,4 @@
-"""The directories of places of memories: they follow the settings, and what is changed in them is mirrored to git."""
+"""The directories of places of memories: they follow the settings, and a new one does not hold up the newest memories."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from lamina.disk.git import run_git
-from lamina.memory.store.contract import ChangeReason
 from lamina.web import memory_index, memory_places
 from lamina.web.site import Site
 
@@ -30,23 +28,6 @@ def test_the_directories_of_a_place_follow_the_settings(tmp_path: Path, monkeypa
     (site.home / "settings.json").write_text('{"lamina": {"team": true}}', "utf-8")
     assert None not in teams()
     site.close()
-
-
-def test_every_change_is_mirrored_to_git_when_the_page_has_stopped(tmp_path: Path) -> None:
-    directory = tmp_path / ".lamina/projects/-work-shop/memory"
-    directory.mkdir(parents=True)
-    site = Site(cwd=tmp_path, environ=environ_of(tmp_path))
-    place = next(one for one in site.places.all() if one.path == directory)
-    names = [f"Port {number}" for number in range(3)]
-    for name in names:
-        with site.places.open(place) as memory:
-            memory.save(
-                name, type="project", description="A port.", body="It is a port.", why=ChangeReason("user", "on the page")
-            )
-    site.close()
-    log = run_git("git", ("log", "--format=%s", "memory"), git_dir=directory / ".history/git", environ=os.environ, seconds=60)
-    assert log is not None
-    assert [line.split(":")[0] for line in reversed(log.decode().splitlines())] == [f"save {name}" for name in names]
 
 
 def test_the_newest_memories_do_not_wait_for_a_project_that_has_just_appeared(

@@ -34,25 +34,26 @@ from ..disk.settings_files import lamina_home, user_home
 from ..fork import loop
 from ..fork.host import Bridge, Host, Source
 from ..fork.tool_runner import AskPermission, CompletedCall, DenialWithWords, PermissionAnswer, ToolRunner, tool_runner_for
+from ..language.text import Text
 from ..layers.l7_agents.tools import agent_tool, send_tool
 from ..layers.l7_agents.types import Catalog, load_agent_types
 from ..prompt.instruction_files import Approved
 from ..prompt.system import system_prompt
 from ..providers import OnEvent, Provider
-from ..session.base import working
+from ..session.base import context_of, conversation_of, working
+from ..session.context import services
+from ..session.edits import find_result
 from ..session.memory_binding import MemoryBinding
-from ..session.past_search import search_past
 from ..session.reminders import Reminders
 from ..session.session import Session
-from ..tools import compact, past_search
-from ..tools.hooks.answers import HookOutcome
-from ..tools.hooks.events import Event as HookEvent
+from ..tools.conversation_tools import compact_tool, past_search_tool, render_todos
+from ..tools.hooks.protocol import Event as HookEvent
+from ..tools.hooks.protocol import HookOutcome
 from ..tools.hooks.run import HookRunner
 from ..tools.permissions.request import AskUser as Question
 from ..tools.permissions.request import Deny, Mode, read_mode
 from ..tools.permissions.rules import PermissionRule, PermissionRules, read_rules
 from ..tools.registry import builtin_tools
-from ..tools.todo import render_todos
 from ..tools.tool import Tool, ToolOutput, definition
 from .agent_hooks import hook_runner_for
 from .agent_run import AgentRun
@@ -81,8 +82,8 @@ def default_tools(settings: Settings) -> tuple[Tool, ...]:
     """Return the built-in tools, and PastSearch and Compact if the settings offer them."""
     tools = builtin_tools()
     if settings.past_search:
-        tools = (*tools, past_search.tool())
-    return (*tools, compact.tool()) if settings.compact_tool else tools
+        tools = (*tools, past_search_tool())
+    return (*tools, compact_tool()) if settings.compact_tool else tools
 
 
 class TurnResult(msgspec.Struct, frozen=True):
@@ -137,7 +138,7 @@ class Agent:
                 self.agents = AgentPool(self, catalog, self.mail)
                 self.tools = (*self.tools, self.agents.tool)
         if mode is not None and mode not in get_args(Mode):
-            raise InputError("mode", f"unknown mode {mode!r}", f"use one of {', '.join(get_args(Mode))}")
+            raise InputError("mode", f"unknown mode {mode!r}", Text("use one of {options}", options=", ".join(get_args(Mode))))
         self.mode: Mode = mode or read_mode(session.settings.permissions.mode) or "ask"
         self._allowed: tuple[PermissionRule, ...] = ()  # by the user or by this loop, for this conversation
         self._rules: tuple[Permissions, PermissionRules] | None = None
@@ -145,20 +146,21 @@ class Agent:
         self.rounds = rounds
         # Hooks and commands see the user's own environment and the variables of the settings, never ours.
         self.environ = {**(os.environ if environ is None else environ), **session.settings.env}
-        self.memory = memory or session._binding
+        own = context_of(session)
+        self.memory = memory or own.memory
         self.hooks: HookRunner = hook_runner_for(self, under)
         self.tool_runner: ToolRunner = self._make_tool_runner(ask)
         self.context = self.tool_runner.context
-        self.reminders = Reminders(session, self.memory, self.environ, session._selection)
-        session._bind(self.memory, self.reminders)
+        self.reminders = Reminders(session, self.memory, self.environ, own.selection)
+        own.use(self.memory, self.reminders)
         self._run_calls = self.agents.run if self.agents is not None else self.tool_runner.run
         self._driver = Driver(self)
         for rule in self.memory.rules:
             self.allow(rule)
-        session.lend(self._make_host(interactive, bridge))
+        own.lend(self._make_host(interactive, bridge))
 
     def _make_tool_runner(self, ask: AskPermission | None) -> ToolRunner:
-        session, under = self.session, self._under
+        session, under, c = self.session, self._under, conversation_of(self.session)
         # Output too large to show is kept next to the transcript; a session in memory keeps none.
         scratch = session.path.with_suffix("") / "tool-results" if session.path is not None else None
         tool_runner = tool_runner_for(
@@ -179,13 +181,11 @@ class Agent:
             context=msgspec.structs.replace(
                 tool_runner.context,
                 keeper=self.memory.keep,
-                expand=session._opened,
-                compact=session._answer_request,
-                past=partial(search_past, session),
                 abort=abort,
+                **services(c),
             ),
             ask=self._asking(ask) if ask is not None else None,
-            find_result=session._find_result if scratch is not None else None,
+            find_result=partial(find_result, c) if scratch is not None else None,
             on_start=lambda call: self.tell({"type": "tool_call", "id": call.id, "name": call.name, "input": call.input}),
             on_end=lambda ran: self.tell(result_event(ran)),
             on_output=lambda call, text: self.tell({"type": "tool_output", "id": call.id, "text": text}),
@@ -216,7 +216,7 @@ class Agent:
     @classmethod
     def open(
         cls,
-        provider: str | Provider = "offline",
+        provider: str | Provider,
         *,
         cwd: str | Path = ".",
         settings: Settings | None = None,
@@ -265,9 +265,11 @@ class Agent:
                 bridge=bridge,
             )
             agent._given = {name: session[name] for name in HANDED_ON if name in session}
-            opened._notify(*(catalog.notices if catalog is not None else ()))
-            opened._give_prompt(prompt, [definition(tool) for tool in chosen])
-            opened._begin(hook=agent._hook, approved=approved)
+            with working(opened) as c:
+                c.notify(*(catalog.notices if catalog is not None else ()))
+                if c.log.view.snapshot is None:  # a transcript that another program wrote has no prompt
+                    c.replace_prompt(prompt, [definition(tool) for tool in chosen])
+            context_of(opened).begin(hook=agent._hook, approved=approved)
             if agent.mail is not None:
                 agent.mail.open()
         except BaseException:
@@ -321,7 +323,7 @@ class Agent:
             return ran.output
 
     def compact(self, instructions: str = "") -> Compacted:
-        """Summarise the conversation now. `abort` leaves everything unchanged."""
+        """Summarise the conversation now, or raise NotCompacted. `abort` leaves everything unchanged."""
         with self._stoppable(), working(self.session) as conversation:
             return drive(turn.compact_now(conversation, instructions), self._driver.perform)
 
@@ -409,7 +411,7 @@ class Agent:
 
     def notify(self, *sentences: str) -> None:
         """Add sentences for the user to the session's notices."""
-        self.session._notify(*sentences)
+        conversation_of(self.session).notify(*sentences)
 
     def restore_after_compaction(self, kind: str, key: str, text: Source | None) -> None:
         """Register a text that is restored after every compaction, as on Session."""

@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ..conversation.state import Conversation
 from ..core.settings import Hooks
 from ..core.settings.collection_kinds import HOOK_TABLE
 from ..layers.l7_agents.tools import SubagentCall
 from ..layers.l7_agents.types import AgentType
+from ..session.base import conversation_of
 from ..session.session import Session
-from ..tools.hooks.answers import HookOutcome
+from ..tools.hooks.protocol import HookOutcome
 from ..tools.hooks.run import HookRunner
 from ..tools.permissions.request import Mode
 
@@ -39,7 +41,7 @@ def hook_runner_for(agent: Agent, under: AgentRun | None) -> HookRunner:
         about=about,
         cwd=session.cwd,
         environ={**agent.environ, **own},
-        notify=partial(_notify, session),
+        notify=partial(_notify, conversation_of(session)),
         agent={"agent_id": under.id, "agent_type": under.wanted.name} if under is not None else {},
     )
 
@@ -60,6 +62,6 @@ def _describe(agent: Agent) -> Mapping[str, Any]:
     return {**told, "permission_mode": MODES[agent.mode]}
 
 
-def _notify(session: Session, said: HookOutcome) -> None:
-    session._notify(*said.messages)
-    session._notify_once(*said.faults)
+def _notify(c: Conversation, said: HookOutcome) -> None:
+    c.notify(*said.messages)
+    c.notify_once(*said.faults)

@@ -217,8 +217,8 @@ class AgentRun:
         finally:
             # Nobody needs its notes any more.
             agent.close(0.0)
-            self.usage = session.usage + session.status.side_usage
-            self.cost = session.cost + session.status.side_cost
+            status = session.status
+            self.usage, self.cost = status.usage + status.side_usage, status.cost + status.side_cost
             self.notices = tuple(dict.fromkeys((*session.notices, *said)))[:MOST_NOTICES]
         return report_text(answer.text, answer.ended, answer.rounds)
 

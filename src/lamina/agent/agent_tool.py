@@ -30,7 +30,7 @@ from ..fork.tool_runner import CompletedCall, RunOnce
 from ..layers.l7_agents.report import AgentState, describe_launch, describe_loss, list_restorables
 from ..layers.l7_agents.tools import CallRefusal, ForkCall, agent_tool, read_call, wants_fork
 from ..layers.l7_agents.types import AGENT, Catalog
-from ..session.base import working
+from ..session.base import side_provider, working
 from ..tools.tool import Context, ToolOutput, failure
 from .agent_run import ENDED, STARTED, STOPPED, AgentRun, append_report, event_data, left_behind
 from .driver import MainThreadQueue
@@ -115,7 +115,7 @@ class AgentPool:
                 tool_runner = replace(tool_runner, ask=self._queue.asking(tool_runner.ask, abort))
             handover = None
             if any(call.name == AGENT and wants_fork(call.input) for call in calls):
-                _ = self._session._side  # created here, in the conversation's own thread
+                _ = side_provider(self._session)  # created here, in the conversation's own thread
                 handover = hand_over(c)
             self._inputs = ForkDriver(c.ask_side, abort, tool_runner), handover
             once = RunOnce(partial(tool_runner.run, calls))
@@ -150,7 +150,7 @@ class AgentPool:
             self._unreported[state.id] = state.description
         c.record_event(STARTED, event_data(state, [*self._unreported.items()]))
         if state.background:
-            _ = self._session._side  # created here, in the conversation's own thread
+            _ = side_provider(self._session)  # created here, in the conversation's own thread
             if self._progress is None:
                 from .progress import Progress
 

@@ -28,7 +28,7 @@ from ..fork.model_call import GLANCE, ask_until
 from ..fork.tool_runner import AskPermission, CompletedCall, DenialWithWords, PermissionAnswer
 from ..layers.l1_results.step import HandedIn
 from ..providers.stream import StreamState
-from ..session.base import working
+from ..session.base import add_results, side_provider, working
 from ..tools.permissions.request import AskUser
 
 if TYPE_CHECKING:
@@ -61,14 +61,14 @@ class Driver:
 
     def run(self, calls: tuple[ToolUse, ...]) -> Flow[str | None]:
         ran: tuple[CompletedCall, ...] = yield RunTools(calls)
-        self._session._add_results([_hand_in(one) for one in ran])
+        add_results(self._session, [_hand_in(one) for one in ran])
         self._agent._after_results(ran)
         if self._abort.is_set():
             raise Aborted
         return next((one.ends for one in ran if one.ends is not None), None)
 
     def results(self, results: Sequence[ToolResult]) -> None:
-        self._session._add_results(results)
+        add_results(self._session, results)
         self._agent._after_results(())
 
     def recover(self, error: ProviderError) -> Flow[bool]:
@@ -82,7 +82,7 @@ class Driver:
             case Ask(purpose="chat"):
                 return self._ask(effect)
             case Ask():  # a side call that the turn waits for, such as a summary
-                return ask_until(self._abort, self._session._side, effect)
+                return ask_until(self._abort, side_provider(self._session), effect)
             case RunTools():
                 return self._agent._run_calls(effect.calls)
             case Sleep():

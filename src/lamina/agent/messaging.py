@@ -34,7 +34,7 @@ from ..layers.l7_agents.messages import (
 )
 from ..layers.l7_agents.tools import CallRefusal, Sending, describe_unknown, read_sending, send_tool
 from ..layers.l7_agents.types import MAIN, SEND
-from ..session.base import working
+from ..session.base import conversation_of, working
 from ..session.session import Session
 from ..tools.tool import Context, Tool, ToolOutput, failure
 
@@ -229,7 +229,7 @@ class Messaging:
         return ToolOutput(" ".join([*told, *problems]), is_error=not sent, facts={"sent": sent})
 
     def _over_bridge(self, wanted: Sending) -> ToolOutput:
-        bridge = self._transports.session._c.host.bridge
+        bridge = conversation_of(self._transports.session).host.bridge
         if bridge is None:
             return failure(NO_BRIDGE)
         try:
@@ -260,12 +260,12 @@ class Transports:
     def open(self, post: MessageQueues) -> None:
         """Open what the settings name. Open connections stay; failed ones are tried again."""
         session = self.session
-        session._withdraw(self._problems)
+        conversation_of(session).withdraw(self._problems)
         self._problems = []
         self._open_mailbox(session)
         if self.listener is None and session.settings.message_socket and session.home is not None:
             self._listen(session, session.home, post)
-        session._notify(*self._problems)
+        conversation_of(session).notify(*self._problems)
 
     def _open_mailbox(self, session: Session) -> None:
         named = session.settings.mailbox

@@ -31,6 +31,7 @@ from ..memory.tool_writes import find_memory_file
 from ..prompt.reminder import IndexText
 from ..prompt.system import system_prompt
 from ..providers import Provider, read_spec
+from ..session.base import context_of, conversation_of
 from ..session.memory_binding import MemoryBinding
 from ..session.open import AGENT_FILE, AgentOf
 from ..session.session import Session
@@ -63,7 +64,7 @@ def open_subagent(run: AgentRun, kind: AgentType) -> Agent:
             memory=SubagentMemory(session, kind, parent.memory),
         )
         agent._given = parent._given
-        session._begin(hook=agent._hook, approved=parent.reminders.approved)
+        context_of(session).begin(hook=agent._hook, approved=parent.reminders.approved)
     except BaseException:
         session.close(0.0)
         raise
@@ -104,7 +105,7 @@ def _provider_for(kind: AgentType, parent: Session) -> Provider:
     change: Callable[[str], Provider] | None = getattr(provider, "with_model", None)
     if named is not None and named.provider == provider.name and change is not None:
         return provider if named.model == provider.model else change(named.model)
-    parent._notify_once(
+    conversation_of(parent).notify_once(
         f"The agent type {kind.name} uses the model {model}, which {provider.name} does not serve. {provider.model} is used instead."
     )
     return provider
@@ -125,7 +126,7 @@ class SubagentMemory(MemoryBinding):
 
     @property
     def mode(self) -> Mode:
-        return agent_memory_mode(self._kind.memory, self._session.settings)
+        return agent_memory_mode(self._kind.memory, self.c.settings)
 
     def _find(self, **base: Any) -> MemoryLocation | None:
         if self._kind.memory is None:
@@ -143,7 +144,7 @@ class SubagentMemory(MemoryBinding):
 
     def open(self) -> Memory:
         assert self._own is not None, "only called if there is a memory"
-        return open_agent_memory(self._own, settings=self._session.settings, cwd=self._session.cwd)
+        return open_agent_memory(self._own, settings=self.c.settings, cwd=self.c.cwd)
 
     def section(self, tools: Sequence[str], *, interactive: bool = False) -> str:
         """Return the memory section of the system prompt, with the whole index. If the memory cannot be opened, notify and do without."""
@@ -151,13 +152,13 @@ class SubagentMemory(MemoryBinding):
             return ""
         try:
             with self.open() as memory:
-                self._session._notify(*memory.notices)
+                self.c.notify(*memory.notices)
                 index = memory.store("private").index()
         except DiskError as error:
             self._disable(error)
             self.place = self._own = None
             return ""
-        extra = self._session.settings.extra_guidelines
+        extra = self.c.settings.extra_guidelines
         return agent_instructions(self._own, mode=self.mode, tools=tools, index=index, extra=extra)
 
     def sources(self) -> Sources:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..core.errors import InputError
+from ..language.wording import shorten
 from . import options
-from .console import document, notice, print_result, print_table, printable, shorten
+from .console import document, notice, print_result, print_table, printable
 from .options import CommandGroup, find_home
 
 if TYPE_CHECKING:
@@ -150,8 +151,8 @@ def since_text(since: object) -> str:
 @options.reports
 def send_command(name: str, text: str) -> options.Reported:
     """Send TEXT to the mailbox NAME or NAME@TEAM. Its session reads the message after its next tool calls."""
-    from ..disk.home.loading import settings_in_force
     from ..disk.home.mailbox import DEFAULT_TEAM, deliver, members, read_address
+    from ..disk.settings_files import settings_in_force
     from ..layers.l7_agents.messages import MOST_TEXT, AgentMessage, encode_message
 
     home = find_home()

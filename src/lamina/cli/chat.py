@@ -82,12 +82,13 @@ def split_rules(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -
 @options.cwd("Working directory of the session.")
 def chat_command(prompt: str | None, output_format: str, partial: bool, cwd: Path, **given: Any) -> int:
     """Start an interactive chat, or answer one prompt with -p."""
-    from .start import ChatOptions, check_rules
+    from .start import ChatOptions, check_rules, find_named
 
     chosen = ChatOptions(cwd, **given)
     if chosen.go_on and chosen.resume is not None:
         raise click.UsageError("--continue and --resume cannot be combined. Use --resume ID to continue a specific session.")
     check_rules(chosen)
+    chosen = chosen._replace(resume=find_named(chosen))
     if prompt is None and sys.stdin.isatty():
         if not sys.stdout.isatty() or output_format != "text" or partial:
             raise click.UsageError(NOTHING)

@@ -53,9 +53,9 @@ def sessions(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     """
     from click.shell_completion import CompletionItem
 
-    from ..disk.home.loading import settings_in_force
     from ..disk.paths.project import slug
-    from ..disk.transcripts.session_list import list_sessions
+    from ..disk.settings_files import settings_in_force
+    from ..disk.transcripts.search import list_sessions
     from ..history.sessions import homes_of
 
     try:

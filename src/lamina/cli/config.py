@@ -14,17 +14,20 @@ import click
 import msgspec
 
 from ..core.settings import SETTINGS, Finding, Resolved, Setting, Settings, find
-from ..core.settings.kinds import printable
-from ..core.settings.reference import TITLES, reference, title_of
+from ..core.settings.kinds import SWITCH, printable
+from ..core.settings.table import BASH_LENGTH, NUMBERS, Means, defaults
 from ..disk.settings_files import load_settings, settings_paths
-from ..language.wording import counted
+from ..language.wording import counted, shorten
 from . import completion
-from .console import LEAST, color, fit, folded, notice, shorten, terminal_width, wrapped
+from .console import LEAST, color, fit, folded, notice, terminal_width, wrapped
 from .options import did_you_mean
 
 # Longer values are shortened in the list; `lamina config KEY` and --json show them in full.
 LONGEST_IN_LIST = 48
 LONGEST = 100_000
+_MEANS: dict[Means, str] = {"value": "", "not": " (true: off, false: on)", "off": " (true: off)"}
+_HEAD = "| key | accepts | default | variables | flag | working tree | what | spec |\n|---|---|---|---|---|---|---|---|"
+TITLES = ("Switches", "Values", "Numbers of the policy")
 
 
 @click.command("config")
@@ -90,7 +93,7 @@ def _document(settings: Settings, row: Setting[Any] | None, cwd: Path) -> str:
             for each, found in settings
             if row is None or each is row
         ],
-        "findings": [msgspec.structs.asdict(found) for found in _findings(settings, row)],
+        "findings": [{"key": found.key, "source": found.source, "text": found.text} for found in _findings(settings, row)],
     }
     return json.dumps(document)
 
@@ -143,3 +146,39 @@ def _print_groups(settings: Settings, *, everything: bool) -> None:
         what = "Not listed" if rows else "No setting is changed"
         text = f"{what}: {counted(left, 'setting')} at the default value. Run `lamina config --all` to list them."
         click.echo(wrapped(text, width=columns))
+
+
+def title_of(row: Setting[Any]) -> str:
+    """Return the title of the group that a setting is listed under."""
+    return "Numbers of the policy" if row in NUMBERS.values() else "Switches" if row.kind is SWITCH else "Values"
+
+
+def reference() -> str:
+    parts: dict[str, list[str]] = {title: [] for title in TITLES}
+    for row in SETTINGS:
+        parts[title_of(row)].append(_line(row))
+    return "\n".join("\n".join([f"### {title}\n", _HEAD, *lines, ""]) for title, lines in parts.items())
+
+
+def _line(row: Setting[Any]) -> str:
+    variables = ", ".join(f"`{name}`{' (Bash, lowers)' if name == BASH_LENGTH else _MEANS[row.means]}" for name in row.variables)
+    flag = "yes" if row.remote else ""
+    cells = (f"`{row.key}`", row.kind.says, _default(row), variables, flag, row.tree, row.help, row.spec)
+    return "| " + " | ".join(cell or "–" for cell in cells) + " |"
+
+
+def _default(row: Setting[Any]) -> str:
+    shown = row.shown(defaults()[row.key].value)
+    match shown:
+        case None:
+            return ""
+        case bool():
+            return "on" if shown else "off"
+        case int() | float():
+            return f"{shown:,}"
+        case list():
+            return ", ".join(str(item) for item in shown)
+        case dict():
+            return ", ".join(f"{name}: {item:,}" if isinstance(item, int) else f"{name}: {item}" for name, item in shown.items())
+        case _:
+            return str(shown)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..language.wording import counted, plural
+from ..language.text import Text
+from ..language.wording import counted, plural, shorten
 from .console import local_minute, print_result, printable, sentence
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ def print_conversation(log: Any, full: bool) -> None:
 def _print_block(block: Block, role: str, kind: str, time: str, *, full: bool) -> None:
     label, body = _shown(block, role, kind)
     body = printable(body)
-    if not full and len(body) > SHOWN_CHARS:
-        body = f"{body[:SHOWN_CHARS]}… ({len(body):,} characters)"
+    if not full:
+        body = shorten(body, SHOWN_CHARS, f"… ({len(body):,} characters)")
     click.echo(f"\n{click.style(sentence(label), bold=True)}  {local_minute(time)}\n{body}")
 
 
@@ -56,7 +57,15 @@ def show_turn(path: Path, records: list[Any], turn: int, *, full: bool, as_json:
     every = list(numbered(records))
     last = max((number for number, _ in every), default=0)
     if turn > last:
-        raise InputError("--turn", f"turn {turn} does not exist (the session has {counted(last, 'turn')})", "choose another turn")
+        raise InputError(
+            "--turn",
+            Text(
+                "turn {turn} does not exist (the session has {n} turn)|turn {turn} does not exist (the session has {n} turns)",
+                turn=turn,
+                n=last,
+            ),
+            "choose another turn",
+        )
     found = [record for number, record in every if number == turn]
     name = name_of(path)
     shown = {

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..core.errors import InputError, LaminaError
-from ..language.wording import plural
+from ..language.wording import plural, shorten
 from . import completion, options
-from .console import minute, notice, print_result, print_table, printable, sentence, shorten, utc_time, waiting
+from .console import minute, notice, print_result, print_table, printable, sentence, utc_time, waiting
 from .options import (
     CommandGroup,
     Reported,
@@ -120,7 +120,7 @@ def save_command(
     memory: Memory, name: str, kind: Any, description: str | None, scope: Any, evidence: tuple[str, ...], body: str | None
 ) -> Reported:
     """Save a memory, or update the given parts of one. BODY is its text; '-' reads it from standard input."""
-    from ..core.invisible import has_invisible
+    from ..language.invisible import has_invisible
     from ..memory.store.contract import Saved
     from ..memory.store.draft import MOST_BYTES
 

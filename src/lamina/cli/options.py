@@ -112,7 +112,7 @@ def find_home() -> Path | None:
 
 def load_settings(cwd: Path, home: Path | None = None) -> Settings:
     """Return the settings of a directory, and report those that are ignored."""
-    from ..disk.home.loading import settings_in_force
+    from ..disk.settings_files import settings_in_force
 
     settings = settings_in_force(cwd, home=home)
     notice(*(finding.text for finding in settings.findings))
@@ -191,8 +191,7 @@ def reading_memory(run: Callable[..., Reported]) -> Callable[..., None]:
 
 def _agent_memory(agent: str, where: Path, read_only: bool) -> Memory:
     """Open the memory of an agent type; an unknown type, or one without memory, is a usage error."""
-    from ..disk.home.loading import settings_in_force
-    from ..disk.settings_files import user_home
+    from ..disk.settings_files import settings_in_force, user_home
     from ..memory.memory import open_agent_memory
     from ..memory.store.scopes import locate_agent_memory
     from .agents import load_types

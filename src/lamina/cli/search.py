@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.excerpts import excerpt_range, matches
+from ..language.terms import excerpt_range, matches
+from ..language.wording import shorten
 from . import options
 from .console import (
     GAP,
@@ -87,11 +88,11 @@ def heads(found: list[SearchResult], width: int | None) -> list[str]:
 def body(found: SearchResult, query: str, width: int | None, *, exact: bool, context: bool) -> Iterator[str]:
     """Yield the lines below the first one. Matching words are bold on a terminal, and long lines are wrapped there."""
     if context and found.before:
-        yield from _wrapped(f"before: {_cut(found.before)}", width)
+        yield from _wrapped(f"before: {shorten(sentence(found.before), CONTEXT_CHARS)}", width)
     for line in _wrapped(excerpt(_text(found), query, exact=exact), width):
         yield _marked(line, query, exact=exact)
     if context and found.after:
-        yield from _wrapped(f"after: {_cut(found.after)}", width)
+        yield from _wrapped(f"after: {shorten(sentence(found.after), CONTEXT_CHARS)}", width)
     yield click.style(f"{MARGIN}{sentence(found.link)}", dim=True)
 
 
@@ -120,8 +121,3 @@ def _marked(line: str, query: str, *, exact: bool) -> str:
 
 def _wrapped(text: str, width: int | None) -> list[str]:
     return wrapped(text, MARGIN, width=width).split("\n")
-
-
-def _cut(text: str) -> str:
-    line = sentence(text)
-    return line if len(line) <= CONTEXT_CHARS else f"{line[: CONTEXT_CHARS - 1]}…"

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from ..language.wording import counted
+from ..language.text import Text
+from ..language.wording import counted, shorten
 from . import completion, options
 from .console import (
     capped,
@@ -30,7 +31,6 @@ from .console import (
     print_result,
     print_table,
     printable,
-    shorten,
     terminal_width,
     waiting,
     wrapped,
@@ -138,13 +138,13 @@ def show_command(session: str, full: bool, turn: int | None, cwd: Path, as_json:
 @options.reports
 def clean_command(length: str | None, everywhere: bool, dry_run: bool, yes: bool, cwd: Path) -> options.Reported:
     """Remove old sessions and their files. Open sessions, and those a memory refers to, are kept."""
-    from ..disk.transcripts.search import project_directories
+    from ..disk.regular_file import subdirectories
     from ..maintenance import retention
     from ..maintenance.kept_files import directories_of_project
 
     home, now = options.need_home(), time.time()
     seconds = retention.parse_age(length) if length is not None else _kept_seconds(cwd, home)
-    directories = project_directories(home / "projects") if everywhere else directories_of_project(home, cwd)
+    directories = subdirectories(home / "projects") if everywhere else directories_of_project(home, cwd)
     planned = retention.plan_removal(directories, home, now=now, older_than=seconds)
     if not dry_run and planned.remove and not yes:
         click.echo(_shown_plan(planned, "would be removed"), err=True)
@@ -181,7 +181,7 @@ def _plan_rows(planned: RetentionPlan) -> dict[str, Any]:
 
 def _shown_plan(planned: RetentionPlan, verb: str) -> str:
     sizes = [f"{one.files.id}  {one.size:,} bytes" for one in planned.remove]
-    rows = capped(sizes, MOST_LISTED, "… and {} more")
+    rows = capped(sizes, MOST_LISTED, Text("… and {count} more"))
     rows.append(f"{counted(len(planned.remove), 'session')} {verb}.")
     rows += [f"Kept {one.files.id}: {one.why}." for one in planned.keep]
     return printable("\n".join(rows))
@@ -261,8 +261,8 @@ def _open_session(session: str, cwd: Path) -> Iterator[tuple[Session, str]]:
 def undo_command(session: str, decision: str | None, cwd: Path) -> options.Reported:
     """Undo the last compaction, clearing, snip or pin of SESSION, or the one with the id DECISION."""
     with _open_session(session, cwd) as (found, _):
-        before = found.tokens
-        undone, after = found.undo(decision), found.tokens
+        before = found.window_state.tokens
+        undone, after = found.undo(decision), found.window_state.tokens
         told = {"session_id": found.id, "undone": undone.id, "kind": undone.kind, "tokens_before": before, "tokens": after}
     return told, f"Undid {undone.kind} {undone.id[:8]}. {_describe_view(after, before)}"
 
@@ -308,8 +308,8 @@ def snip_command(session: str, turns: str | None, cwd: Path) -> options.Reported
             listed = [{"number": number, **msgspec.structs.asdict(turn)} for number, turn in enumerate(found.turns, 1)]
             lines = (f"{row['number']:>3}  {str(row['words'])[:100]}" for row in listed)
             return {"session_id": known, "turns": listed}, lines
-        before = found.tokens
-        node, after = found.hide_messages(turns=turns), found.tokens
+        before = found.window_state.tokens
+        node, after = found.hide_messages(turns=turns), found.window_state.tokens
         told = {"session_id": found.id, "snipped": node, "tokens_before": before, "tokens": after}
     return told, f"Hidden from the model ({node[:8]}). {_describe_view(after, before)}"
 
@@ -324,7 +324,7 @@ def pin_command(session: str, text: str | None, message: str | None, cwd: Path) 
     """Pin TEXT so that it survives every compaction of SESSION; without TEXT, list the pins."""
     with _open_session(session, cwd) as (found, known):
         pinned = found.pin(text, message=message) if text is not None or message is not None else None
-        pins = found.pins
+        pins = {one.id: one.text for one in found.decisions() if one.kind == "pin"}
     lines = [f"{uuid[:8]}  {json.dumps(printable(kept), ensure_ascii=False)}" for uuid, kept in pins.items()]
     if pinned is not None:
         lines = [f"Pinned ({pinned[:8]}). The text is kept word for word through every compaction."]

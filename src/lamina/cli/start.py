@@ -15,13 +15,14 @@ import click
 
 from ..core.errors import DiskError, LaminaError, NoSuchSession
 from ..disk.home.approvals import Approvals, load_approvals
-from ..disk.home.loading import settings_in_force
 from ..disk.paths.project import slug
-from ..disk.settings_files import user_home
+from ..disk.settings_files import settings_in_force, user_home
 from ..disk.transcripts.resume import last_model
 from ..disk.transcripts.search import find_transcript, newest_transcript
+from ..language.text import Text
 from ..session.base import working
 from ..session.provider import open_chosen_provider
+from .options import find_home
 from .selection import read_selection
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
     from ..tools.permissions.request import Mode
     from .signals import StoppableProvider
 
-OFFLINE = "No provider is configured, so the offline stand-in answers. Set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a model."
+OFFLINE = Text(
+    "No provider is configured, so the offline stand-in answers. Set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a model."
+)
 # System prompt and tools never fill a window of this size; for smaller ones they are counted at the start.
 ROOMY = 40_000
 
@@ -100,6 +103,22 @@ def open_provider_again(options: ChatOptions, settings: Settings, home: Path | N
 
 def is_model_unset(options: ChatOptions, settings: Settings) -> bool:
     return not (options.model or settings.model or settings.provider)
+
+
+def find_named(options: ChatOptions) -> str | None:
+    """Return the session that `--resume` names. An id that Lamina did not record may be that of another agent's session."""
+    named, home = options.resume, find_home()
+    if not named or home is None or os.sep in named or named.endswith(".jsonl"):
+        return named
+    with suppress(LaminaError):  # what is wrong with the session is reported when it is opened
+        find_transcript(home / "projects", slug(options.cwd), named)
+        return named
+    from .transcripts import locate
+
+    try:
+        return str(locate(named, options.cwd, edit=True))
+    except NoSuchSession:
+        return named
 
 
 def find_newest(options: ChatOptions, home: Path | None) -> Path:

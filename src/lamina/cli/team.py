@@ -15,7 +15,6 @@ import click
 
 from ..core.errors import DiskError, InputError
 from ..disk.home.mailbox import Mailbox, MailboxAddress, deliver, read_address
-from ..disk.home.member_process import Ending, start_member, stop_member, wait_for_start
 from ..disk.home.team_files import (
     MOST_MEMBERS,
     MemberPlan,
@@ -27,12 +26,14 @@ from ..disk.home.team_files import (
     see_member,
     write_team,
 )
+from ..language.wording import shorten
 from ..layers.l7_agents.messages import MOST_TEXT
 from . import options
 from .agents import SENDER, load_types, since_text
 from .chat import FORMATS, MODES
-from .console import notice, print_result, print_table, printable, shorten, waiting
+from .console import notice, print_result, print_table, printable, waiting
 from .options import CommandGroup, need_home
+from .team_process import Ending, start_member, stop_member, wait_for_start
 from .team_view import MOST_SHOWN, list_messages, show_team
 
 # Turns of one member: far more than a task takes, and an end for members that write to each other forever.

@@ -20,17 +20,17 @@ from msgspec.structs import replace
 from ..core.blocks import Wire
 from ..core.errors import Aborted, InputError, LaminaError, SettingError
 from ..disk.home.mailbox import MailboxAddress
-from ..disk.home.member_process import process_state
 from ..disk.home.team_files import MemberPlan, MemberState, MemberStatus, Team, see_member, write_member
-from ..language.wording import counted
+from ..language.wording import counted, shorten
 from ..layers.l7_agents.team import member_prompt
 from ..layers.l7_agents.types import AGENT, SEND, AgentType
 from ..providers import read_spec
 from ..tools.permissions.request import read_mode
 from .agents import load_types
-from .console import sentence, shorten
+from .console import sentence
 from .signals import StoppableProvider, StopRequest
 from .start import ChatOptions, load_chat_settings, open_agent, open_provider_again
+from .team_process import process_state
 from .terminal.calls import describe_call
 
 if TYPE_CHECKING:

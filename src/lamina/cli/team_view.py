@@ -7,9 +7,9 @@ from typing import Any
 
 from ..disk.home.mailbox import MailboxAddress
 from ..disk.home.team_files import MemberPlan, Team, read_unread, see_member
-from ..language.wording import counted
+from ..language.wording import counted, shorten
 from .agents import since_text
-from .console import notice, print_result, print_table, shorten
+from .console import notice, print_result, print_table
 
 # Number of read messages listed for each member.
 MOST_READ = 50

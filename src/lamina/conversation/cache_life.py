@@ -19,7 +19,7 @@ from ..core.records import Event, new_id
 from ..core.usage import Usage
 from ..core.view import Item
 from ..prompt.break_causes import TTL_SECONDS, readable_after
-from ..prompt.cache_ttl import LONG, SHORT, PauseEvidence, choose_ttl, is_long_pause, written_ttl
+from ..prompt.cache_marks import LONG, SHORT, PauseEvidence, choose_ttl, is_long_pause, written_ttl
 from .state import Conversation, seconds_between
 
 FORK_EVENT = "fork"

@@ -35,23 +35,13 @@ NAMES = {
 }
 
 
-class LayerFailures:
-    """The number of failures of each layer in this session."""
-
-    def __init__(self) -> None:
-        self.counts: dict[str, int] = {}
-
-    def is_off(self, layer: str) -> bool:
-        return self.counts.get(layer, 0) >= MOST_FAILURES
-
-
 @overload
 def isolate(c: Conversation, layer: str, step: Callable[[Conversation], None]) -> None: ...
 @overload
 def isolate(c: Conversation, layer: str, step: Callable[[Conversation], T], instead: T) -> T: ...
 def isolate(c: Conversation, layer: str, step: Callable[[Conversation], Any], instead: Any = None) -> Any:
     """Run a step of a layer. If it fails, or the layer is off, return `instead`; the next layer takes over."""
-    if c.layer_state(LayerFailures).is_off(layer):
+    if c.failures.get(layer, 0) >= MOST_FAILURES:
         return instead
     try:
         return step(c)
@@ -62,7 +52,7 @@ def isolate(c: Conversation, layer: str, step: Callable[[Conversation], Any], in
 
 def isolate_flow(c: Conversation, layer: str, flow: Flow[T], instead: T) -> Flow[T]:
     """Run a flow of a layer, as `isolate` runs a step."""
-    if c.layer_state(LayerFailures).is_off(layer):
+    if c.failures.get(layer, 0) >= MOST_FAILURES:
         flow.close()
         return instead
     try:
@@ -78,10 +68,9 @@ def _record_failure(c: Conversation, layer: str, error: Exception) -> None:
         raise error
     from traceback import format_exception
 
-    counts = c.layer_state(LayerFailures).counts
-    counts[layer] = counts.get(layer, 0) + 1
+    c.failures[layer] = count = c.failures.get(layer, 0) + 1
     why = str(error) if isinstance(error, LaminaError) else f"{type(error).__name__}: {error}"
-    if counts[layer] == 1:
+    if count == 1:
         name = NAMES.get(layer, layer)
         c.notify(f"Lamina's {name} failed and was skipped: {why.rstrip('.')}. After three failures it is off for this session.")
     with suppress(Exception):  # what broke the layer may break this record too

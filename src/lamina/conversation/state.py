@@ -101,6 +101,7 @@ class Conversation:
         self.resumed: Wire = live.state  # the state in the checkpoint this session was resumed from
         self.checkpointed: dict[str, Callable[[], Any]] = {}  # functions that return the layers' state for the next checkpoint
         self._layer_states: dict[type, Any] = {}
+        self.failures: dict[str, int] = {}  # how often each layer failed in this session
         self.memo = Memo()
         self.count: Count = _counted(live, self.memo, prompt.model)
         self.spent = Usage()

@@ -221,8 +221,8 @@ def _freeze(kind: str, raw: Mapping[str, Any], where: str) -> tuple[Wire, bytes]
         picked = {key: raw[key] for key in legal if raw.get(key) is not None}
         if kind == "tool_use":
             # The API accepts only an object here, so any other value from a server is wrapped in one.
-            given = picked.get("input", {})
-            picked["input"] = given if isinstance(given, Mapping) else {"input": given}
+            value = picked.get("input", {})
+            picked["input"] = value if isinstance(value, Mapping) else {"input": value}
         elif kind == "tool_result":
             _tidy_result(picked)
         elif kind == "thinking" and not isinstance(picked.get("signature"), str):

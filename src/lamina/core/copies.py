@@ -8,10 +8,10 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def copy_with_containers(one: T) -> T:
+def copy_with_containers(original: T) -> T:
     """Return a copy with its own lists, dicts and sets. Their elements are shared."""
-    made = copy(one)
-    for name, value in vars(made).items():
+    duplicate = copy(original)
+    for name, value in vars(duplicate).items():
         if isinstance(value, dict | list | set):
-            setattr(made, name, value.copy())
-    return made
+            setattr(duplicate, name, value.copy())
+    return duplicate

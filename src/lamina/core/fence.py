@@ -13,7 +13,10 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import Literal, NewType, TypeAlias, get_args
+
+import msgspec
 
 Tag: TypeAlias = Literal[
     "system-reminder",
@@ -42,48 +45,26 @@ _SLASHES = "/\\\u2044\u2215\u2571\u29f8\uff0f\uff3c"
 _DASHES = "-_\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u02d7\u30fc\u3161\u4e00\ufe58\ufe63\uff0d\uff3f"
 # Drawn as blank although they are letters or symbols: Hangul fillers, the empty Braille pattern, Khmer inherent vowels.
 _BLANKS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
-# Letters of other scripts that look like the letters in the tags' names. Wide, mathematical, circled and raised letters need no entry:
-# their compatibility decomposition is the plain letter.
-_LOOKALIKES = {
-    "a": "\u0430\u03b1\u0251\u1d00\uab7a\u13aa\u0561",
-    "b": "\u0432\u044c\u0253\u0299\u13f4",
-    "c": "\u0441\u03f2\u1d04\uabaf\u2ca5\ua4da\u13df",
-    "d": "\u0501\u1d05\u0257\uab70\ua4d2\u13a0",
-    "e": "\u0435\u03b5\u1d07\u0454\u04bd\u212e\uab7c\u13ac\u025b\u0259",
-    "f": "\u0493\ua730\u0192\u0584\u03dd\ua4dd",
-    "g": "\u0261\u0262\u0581\u050d\ua4d6\u13c0",
-    "h": "\u043d\u029c\u04bb\u0570\u13bb",
-    "i": "\u0456\u04cf\u03b9\u026a\u0131\u0269\u13a5\uab75\u0406\ua647\u05d5\u0627",
-    "k": "\u043a\u03ba\u1d0b\u13e6",
-    "l": "\u029f\u04cf\u217c\u01c0\u2113\u13de\ua4e1",
-    "m": "\u043c\u1d0d\u028d\ua4df\u13b7\u03bc",
-    "n": "\u0438\u0274\u03b7\u0578\u057c\ua4e0\u043f\u03bd",
-    "o": "\u043e\u03bf\u1d0f\u0585\u0e50\u06c1\u0665\u2c9f\ua4f3\u03c3\u0ae6\u0966",
-    "p": "\u0440\u03c1\u1d18\u2ca3\u13e2\ua4d1\u00fe",
-    "r": "\u0433\u0280\u1d26\uab8e\u13a1\u13d2\u027e\ua4e3\u044f\u2c85",
-    "s": "\u0455\ua731\u01bd\u0282\u13da\uabaa\u0585\ua4e2\u057f\u0283",
-    "t": "\u0442\u03c4\u1d1b\u13a2\u0567\ua4d4\u027a",
-    "u": "\u057d\u1d1c\u03c5\u028b\u0446\ua4f4\u1200",
-    "v": "\u0475\u1d20\u03bd\u05d8",
-    "w": "\u0461\u1d21\u051d\u0561\u03c9",
-    "x": "\u0445\u03c7\u04b3\u00d7\u1541\u166e\ua4eb",
-    "y": "\u0443\u04af\u028f\u03b3\u10e7\u13a9\ua4ec\u03c5",
-}
 # Alphabets in white on black, and the letters that flags are made of: they have no decomposition.
 _ALPHABETS = (0x1F150, 0x1F170, 0x1F1E6)
 
 
 @cache
 def _letters() -> dict[str, str]:
-    """Return the letters that a character may be read as."""
-    found: dict[str, str] = {}
-    pairs = [(looks, letter) for letter, lookalikes in _LOOKALIKES.items() for looks in lookalikes]
+    """Return the letters that a character may be read as.
+
+    lookalikes.json has letters of other scripts that look like the letters in the tags' names. Wide, mathematical, circled and raised
+    letters need no entry: their compatibility decomposition is the plain letter.
+    """
+    lookalikes: dict[str, str] = msgspec.json.decode(Path(__file__).with_name("lookalikes.json").read_bytes())
+    letters: dict[str, str] = {}
+    pairs = [(looks, letter) for letter, row in lookalikes.items() for looks in row]
     pairs += [(chr(start + place), chr(ord("a") + place)) for start in _ALPHABETS for place in range(26)]
     for looks, letter in pairs:
         for form in {looks, looks.casefold(), looks.upper()}:
             if len(form) == 1 and not form.isascii():
-                found[form] = found.get(form, "") + letter
-    return found
+                letters[form] = letters.get(form, "") + letter
+    return letters
 
 
 @lru_cache(maxsize=4_096)
@@ -134,12 +115,12 @@ def _opens_tag(text: str, start: int) -> bool:
             continue
         if text[index] in _CLOSERS:
             return False
-        for read in _read(text[index]):
-            if not read.isalnum():
-                if not place and not (read in "-/" or read.isspace()):
+        for reading in _read(text[index]):
+            if not reading.isalnum():
+                if not place and not (reading in "-/" or reading.isspace()):
                     return False
                 continue
-            names = tuple(name for name in names if name[place] in read)
+            names = tuple(name for name in names if name[place] in reading)
             place += 1
             if not names or any(len(name) == place for name in names):
                 return bool(names)
@@ -159,8 +140,8 @@ def escape(text: str) -> Fenced:
 def escaped_places(text: str) -> list[int]:
     """Return the places of the characters that `escape` replaces."""
     if text.isascii():
-        return [found.start() for found in _ascii_tag().finditer(text)] if "<" in text else []
-    return [found.start() for found in re.finditer(_TAG_START, text) if _opens_tag(text, found.end())]
+        return [opener.start() for opener in _ascii_tag().finditer(text)] if "<" in text else []
+    return [opener.start() for opener in re.finditer(_TAG_START, text) if _opens_tag(text, opener.end())]
 
 
 def fence(tag: Tag, text: str) -> Fenced:

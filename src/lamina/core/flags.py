@@ -48,25 +48,21 @@ def openfeature_flags(*, domain: str | None = None, context: Any = None, client:
         client = api.get_client(domain)
 
     def read(key: str, sample: object) -> object | None:
-        return _openfeature_value(client, context, key, sample)
+        details = _openfeature_details(client, context, key, sample)
+        if _name(details.error_code) == "TYPE_MISMATCH" and isinstance(sample, float):
+            # A provider that reads its flags from JSON treats 24 as an integer.
+            details = client.get_integer_details(key, int(sample), context)
+        if _name(details.error_code) == "TYPE_MISMATCH":
+            return Mistyped("but the flag has another type")
+        if details.error_code is not None or _name(details.reason) == "DISABLED":
+            return None
+        # The sample came back, so it may be the fallback or a real answer. Treat the flag as unset.
+        if _name(details.reason) == "DEFAULT" and details.value == sample:
+            return None
+        value: object = details.value
+        return value
 
     return read
-
-
-def _openfeature_value(client: Any, context: Any, key: str, sample: object) -> object | None:
-    details = _openfeature_details(client, context, key, sample)
-    if _name(details.error_code) == "TYPE_MISMATCH" and isinstance(sample, float):
-        # A provider that reads its flags from JSON treats 24 as an integer.
-        details = client.get_integer_details(key, int(sample), context)
-    if _name(details.error_code) == "TYPE_MISMATCH":
-        return Mistyped("but the flag has another type")
-    if details.error_code is not None or _name(details.reason) == "DISABLED":
-        return None
-    # The sample came back, so it may be the fallback or a real answer. Treat the flag as unset.
-    if _name(details.reason) == "DEFAULT" and details.value == sample:
-        return None
-    value: object = details.value
-    return value
 
 
 def _openfeature_details(client: Any, context: Any, key: str, sample: object) -> Any:

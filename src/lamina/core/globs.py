@@ -1,4 +1,4 @@
-"""Glob matching for the Glob and Grep tools, .gitignore, permission rules, instruction rules and shell wildcards.
+"""Glob matching for the Glob and Grep tools, permission rules, instruction rules and shell wildcards.
 
 A name pattern uses the syntax of `fnmatch`: `*`, `?`, `[…]`, `[!…]`. Each dialect translates its own syntax (backslashes, `[^…]`,
 quotes) into that one. A path pattern is a sequence of name patterns, in which `**` matches any number of components.
@@ -38,21 +38,21 @@ def compile_path(components: Sequence[str]) -> PathGlob:
 
 def match_path(glob: PathGlob, path: Sequence[str]) -> bool:
     """Whether the glob matches all components. On a mismatch only the last `**` takes one more component; earlier ones never help."""
-    at = done = 0
+    position = matched = 0
     star, resume = -1, 0
-    while done < len(path):
-        name = glob[at] if at < len(glob) else _NEVER
+    while matched < len(path):
+        name = glob[position] if position < len(glob) else _NEVER
         if name is None:
-            star, resume = at, done
-            at += 1
-        elif name.match(path[done]):
-            at, done = at + 1, done + 1
+            star, resume = position, matched
+            position += 1
+        elif name.match(path[matched]):
+            position, matched = position + 1, matched + 1
         elif star >= 0:
             resume += 1
-            at, done = star + 1, resume
+            position, matched = star + 1, resume
         else:
             return False
-    return all(left is None for left in glob[at:])
+    return all(component is None for component in glob[position:])
 
 
 _NEVER = re.compile(r"(?!)")
@@ -70,13 +70,13 @@ def split_path(pattern: str) -> tuple[str, ...]:
 
 def expand_braces(pattern: str, braces: re.Pattern[str] = ANY_BRACES) -> list[str]:
     """Expand the braces of a pattern. If there are too many alternatives, return only the first MAX_ALTERNATIVES."""
-    done, waiting = list[str](), [pattern]
-    while waiting and len(done) < MAX_ALTERNATIVES:
+    patterns, waiting = list[str](), [pattern]
+    while waiting and len(patterns) < MAX_ALTERNATIVES:
         text = waiting.pop(0)
         pair = braces.search(text)
         if pair is None:
-            done.append(text)
+            patterns.append(text)
         else:
             waiting += [text[: pair.start()] + choice + text[pair.end() :] for choice in pair[1].split(",")]
             del waiting[MAX_ALTERNATIVES:]
-    return list(dict.fromkeys(done))
+    return list(dict.fromkeys(patterns))

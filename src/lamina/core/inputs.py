@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from types import NoneType
-from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -20,19 +19,6 @@ AUTO = "auto"
 TTLS = ("5m", "1h", AUTO)
 # Names of argument types in messages.
 _WORDS = {str: "a string", int: "a whole number", bool: "True or False", PathLike: "a path", BaseException: "an exception"}
-# Types of content blocks in a result. A list with other types is the tool's data, which happens to have a field `type`.
-PARTS = ("text", "image", "document", "search_result", "tool_reference")
-
-
-@runtime_checkable
-class Readable(Protocol):
-    """An open file, pipe or response. The caller who opened it must close it."""
-
-    def read(self, size: int, /) -> Any: ...
-
-
-# The output of a tool before Lamina decides whether it may stay in the conversation: content, or unread bytes and streams.
-Output: TypeAlias = str | list[Wire] | memoryview | Readable
 
 
 class Given(msgspec.Struct, frozen=True):
@@ -93,43 +79,53 @@ def _plain_tools(tools: object, provider: str) -> list[Wire]:
         _check_tool(f"tools[{number}]", row, provider)
     if len({"function" in row for row in rows}) > 1:
         raise InputError("tools", "the forms of two APIs are mixed", "write all tools as {'type': 'function', 'function': …}")
-    return [_from_function(row["function"]) if "function" in row else row for row in rows]
+    plain = [
+        # In the form of the Messages API, the parameters of a function are its input schema.
+        {
+            **{key: value for key, value in row["function"].items() if key != "parameters"},
+            "input_schema": row["function"].get("parameters") or {"type": "object", "properties": {}},
+        }
+        if "function" in row
+        else row
+        for row in rows
+    ]
+    names = [row.get("name") for row in plain]
+    for number, name in enumerate(names):
+        if name is not None and name in names[:number]:
+            raise InputError(f"tools[{number}]", f"{name} is defined twice", "give each tool a name of its own")
+    return plain
 
 
 def _check_tool(where: str, tool: Wire, provider: str) -> None:
     """Raise InputError if the provider's API does not take a tool. One that the provider runs may have a type alone."""
     inner = next((tool[key] for key in ("function", "custom") if isinstance(tool.get(key), Mapping)), tool)
-    name, kind = inner.get("name"), tool.get("type")
+    name, kind, anthropic = inner.get("name"), tool.get("type"), provider == "anthropic"
     served = kind not in (None, "custom", "function")
     if not ((isinstance(name, str) and name) or (name is None and inner is tool and served)):
         raise InputError(where, "has no name", "give each tool a 'name'")
-    if inner is tool:
-        if kind == "function":
-            raise InputError(where, f"{name} has the form of the Responses API", "put its fields into an object 'function'")
-        if provider == "openai" and "input_schema" not in tool:
-            if served:
-                raise InputError(where, f"{name or kind} runs on Anthropic's servers", "remove it")
+    messages_form = "use 'name', 'description' and 'input_schema'"
+    if inner is tool and kind == "function":
+        form = messages_form if anthropic else "put its fields into an object 'function'"
+        raise InputError(where, f"{name} has the form of the Responses API", form)
+    if inner is not tool and kind == "custom":
+        kind_of_tool = messages_form if anthropic else "use a tool of the type 'function'"
+        raise InputError(where, f"{name} takes plain text instead of JSON", kind_of_tool)
+    if inner is not tool and anthropic:
+        raise InputError(where, f"{name} has the form of Chat Completions", messages_form)
+    if inner is tool and "input_schema" not in tool and provider != "offline":
+        if not served:
             raise InputError(where, f"{name} has no schema", "add 'input_schema'")
-        return
-    if kind == "custom":
-        raise InputError(where, f"{name} takes plain text instead of JSON", "use a tool of the type 'function'")
-    if provider == "anthropic":
-        raise InputError(where, f"{name} has the form of Chat Completions", "use 'name', 'description' and 'input_schema'")
-    if not isinstance(inner.get("parameters", {}), Mapping):
+        if not anthropic:
+            raise InputError(where, f"{name or kind} runs on Anthropic's servers", "remove it")
+    if not isinstance(inner.get("input_schema" if inner is tool else "parameters", {}), Mapping):
         raise InputError(where, f"the parameters of {name} must be an object", "use a JSON schema")
-
-
-def _from_function(function: Wire) -> Wire:
-    """Convert the function of a tool for Chat Completions to the form of the Messages API."""
-    schema = function.get("parameters") or {"type": "object", "properties": {}}
-    return {**{key: value for key, value in function.items() if key != "parameters"}, "input_schema": schema}
 
 
 def plain_options(options: object) -> Wire:
     if not isinstance(options, Mapping):
         raise InputError("options", "must be an object")
-    if taken := sorted(RESERVED & set(options)):
-        problem = f"{', '.join(taken)} {plural(len(taken), 'is', 'are')} not allowed here"
+    if reserved := sorted(RESERVED & set(options)):
+        problem = f"{', '.join(reserved)} {plural(len(reserved), 'is', 'are')} not allowed here"
         raise InputError("options", problem, "use the session's own arguments instead")
     return plain_rows([options], "options")[0]
 
@@ -149,37 +145,3 @@ def plain_rows(rows: object, where: str) -> list[Wire]:
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(where, f"is not plain JSON ({error})") from error
     return [dict(unmarked(row)) for row in plain]
-
-
-def result_output(output: object) -> Output:
-    """Return a tool's output without copying it: text, content blocks, bytes, or an open file, pipe or response.
-
-    A `Path` is converted to text like any other value. To pass the content of a file, open it.
-    """
-    match output:
-        case str():
-            return output
-        case None:
-            return ""
-        case bytes() | bytearray() | memoryview():
-            view = memoryview(output)
-            return view.cast("B") if view.contiguous else memoryview(view.tobytes())
-        case Readable():
-            return output
-        case _:
-            return _content(output)
-
-
-def _content(output: object) -> str | list[Wire]:
-    if isinstance(output, Sequence) and output and all(_is_part(part) for part in output):
-        return [dict(part) for part in output]
-    try:
-        return msgspec.json.encode(scrub(output)).decode()
-    except (TypeError, ValueError, RecursionError):
-        return str(output)
-
-
-def _is_part(part: object) -> bool:
-    if not isinstance(part, Mapping) or part.get("type") not in PARTS:
-        return False
-    return part["type"] != "text" or isinstance(part.get("text"), str)

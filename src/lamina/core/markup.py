@@ -26,7 +26,16 @@ class Html(str):
 
 def tag(name: str, attributes: Mapping[str, Attribute] | None = None, *children: Child) -> Html:
     """Return an element. Children that are texts are escaped, None is left out, and an attribute that is None or False is too."""
-    head = "".join(_attribute(key, value) for key, value in (attributes or {}).items())
+    head = ""
+    for key, value in (attributes or {}).items():
+        if key == "style" or key.startswith("on"):
+            raise ValueError(f"The attribute {key!r} is not allowed. Use a class or a script of static/.")
+        if value is None or value is False:
+            continue
+        text = str(value)
+        if key in LINKS and value is not True and not text.startswith(ALLOWED_LINKS):
+            raise ValueError(f"A link to {text[:40]!r} is not allowed.")
+        head += f" {key}" if value is True else f' {key}="{escape(text)}"'
     if name in VOID:
         return Html(f"<{name}{head}>")
     return Html(f"<{name}{head}>{join(children)}</{name}>")
@@ -34,32 +43,17 @@ def tag(name: str, attributes: Mapping[str, Attribute] | None = None, *children:
 
 def join(children: Iterable[Child]) -> Html:
     """Return the children one after the other."""
-    return Html("".join(map(_child, children)))
+    parts = list[str]()
+    for child in children:
+        if isinstance(child, Html):
+            parts.append(child)
+        elif isinstance(child, str | int):
+            parts.append(escape(str(child)))
+        elif child is not None:
+            parts.append(join(child))
+    return Html("".join(parts))
 
 
 def bdi(text: str) -> Html:
     """Return a text from a file. Its direction marks have no effect on the text around it."""
     return tag("bdi", None, text)
-
-
-def _child(child: Child) -> str:
-    if isinstance(child, Html):
-        return child
-    if child is None:
-        return ""
-    if isinstance(child, str | int):
-        return escape(str(child))
-    return join(child)
-
-
-def _attribute(key: str, value: Attribute) -> str:
-    if key == "style" or key.startswith("on"):
-        raise ValueError(f"The attribute {key!r} is not allowed. Use a class or a script of static/.")
-    if value is None or value is False:
-        return ""
-    if value is True:
-        return f" {key}"
-    text = str(value)
-    if key in LINKS and not text.startswith(ALLOWED_LINKS):
-        raise ValueError(f"A link to {text[:40]!r} is not allowed.")
-    return f' {key}="{escape(text)}"'

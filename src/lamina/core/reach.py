@@ -42,18 +42,17 @@ def tool_names(tools: Iterable[Mapping[str, Any]]) -> list[str]:
 def reach_of(tools: Sequence[Mapping[str, Any]], local: Iterable[str]) -> Reach:
     """`local` names the tools that are known to read local files: Lamina runs them, or the host declared them."""
     names = set(tool_names(tools)).intersection(local)
-    return Reach(any(_is_expand(tool) for tool in tools), bool(names - {"Grep"}), not names.isdisjoint(SEARCHERS))
+    expand = False
+    for tool in tools:
+        function = tool.get("function") or tool
+        schema = function.get("input_schema") or function.get("parameters") or {}
+        # Our tool, not another one of the same name.
+        expand = expand or (function.get("name") == EXPAND and "node" in (schema.get("properties") or {}))
+    return Reach(expand, bool(names - {"Grep"}), not names.isdisjoint(SEARCHERS))
 
 
-def _is_expand(tool: Mapping[str, Any]) -> bool:
-    """Whether it is our tool, not another one of the same name."""
-    inner = tool.get("function") or tool
-    schema = inner.get("input_schema") or inner.get("parameters") or {}
-    return inner.get("name") == EXPAND and "node" in (schema.get("properties") or {})
-
-
-def path_in(given: object) -> str | None:
+def path_in(arguments: object) -> str | None:
     """Return the path in the input of a call that reads a file."""
-    if not isinstance(given, Mapping):
+    if not isinstance(arguments, Mapping):
         return None
-    return next((given[key] for key in PATH_KEYS if isinstance(given.get(key), str) and given[key]), None)
+    return next((arguments[key] for key in PATH_KEYS if isinstance(arguments.get(key), str) and arguments[key]), None)

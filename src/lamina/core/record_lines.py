@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from ..language.text import encodable
 from .blocks import Block, Role, Text, Wire, read_content, scrub
 from .errors import InputError
 from .fence import Fenced, escape, reminder
@@ -96,7 +97,10 @@ def _read(raw: Mapping[str, Any], ours: Mapping[str, Any]) -> Record:
     if kind == "system" and subtype == "microcompact_boundary":
         return _clear(raw, ours, uuid)
     if kind == "system" and subtype == "lamina" and isinstance(ours.get("kind"), str):
-        return _ours(raw, ours, uuid)
+        if (struct := _OURS.get(ours["kind"])) is None:
+            return _foreign(raw)
+        linked = dict(zip(("uuid", "parent", "time"), _link(raw, uuid, ours), strict=True))
+        return msgspec.convert({**(ours.get("data") or {}), **linked}, struct)
     return _foreign(raw)
 
 
@@ -138,10 +142,10 @@ def _attachment(raw: Mapping[str, Any], ours: Mapping[str, Any], uuid: str) -> A
 
 def _sent(raw: Mapping[str, Any]) -> list[Any]:
     """Return an attachment as it was sent. Older versions of Claude Code record only the file itself."""
-    sent = [part for row in raw.get("rendered") or () for part in _parts(row.get("content")) if part]
-    shown = raw["attachment"].get("content")
-    if sent or not (isinstance(shown, Mapping) and isinstance(file := shown.get("file"), Mapping) and "content" in file):
-        return sent
+    parts = [part for row in raw.get("rendered") or () for part in _parts(row.get("content")) if part]
+    content = raw["attachment"].get("content")
+    if parts or not (isinstance(content, Mapping) and isinstance(file := content.get("file"), Mapping) and "content" in file):
+        return parts
     lines = str(file["content"]).splitlines()
     numbered = "\n".join(f"{number}\t{line}" for number, line in enumerate(lines, int(file.get("startLine") or 1)))
     head = Fenced(f"{escape(str(file.get('filePath')))} was read before the compaction. This was its content then:")
@@ -161,22 +165,20 @@ def _files(memories: object) -> tuple[str, ...]:
 def _boundary(raw: Mapping[str, Any], ours: Mapping[str, Any], uuid: str) -> Boundary:
     meta = raw.get("compactMetadata") or {}
     preserved = meta.get("preservedMessages") or {}
-    kept = ours.get("kept") or preserved.get("uuids") or ()
+    uuids = ours.get("kept") or preserved.get("uuids") or ()
     return Boundary(
         uuid=uuid,
         logical_parent=_str(raw.get("logicalParentUuid")) or _str(raw.get("parentUuid")),
         time=_time(raw),
         trigger=str(meta.get("trigger") or "auto"),
         tokens_before=int(meta.get("preTokens") or 0),
-        kept=tuple(str(item) for item in kept),
+        kept=tuple(str(item) for item in uuids),
         receipt=dict(ours.get("receipt") or {}),
         sidechain=bool(raw.get("isSidechain")),
-        preserved=_moved(preserved) if ours and preserved.get("anchorUuid") not in (None, uuid) else None,
+        preserved=Preserved(str(preserved["anchorUuid"]), tuple(map(str, preserved["uuids"])))
+        if ours and preserved.get("anchorUuid") not in (None, uuid)
+        else None,
     )
-
-
-def _moved(preserved: Mapping[str, Any]) -> Preserved:
-    return Preserved(str(preserved["anchorUuid"]), tuple(str(item) for item in preserved["uuids"]))
 
 
 def _clear(raw: Mapping[str, Any], ours: Mapping[str, Any], uuid: str) -> Clear:
@@ -209,15 +211,6 @@ _OURS: dict[str, type[Spill | Span | Pin | Revoke | Rewind | Break | Snapshot | 
     "event": Event,
 }
 _KIND_OF = {struct: kind for kind, struct in _OURS.items()}
-
-
-def _ours(raw: Mapping[str, Any], ours: Mapping[str, Any], uuid: str) -> Record:
-    struct = _OURS.get(ours["kind"])
-    if struct is None:
-        return _foreign(raw)
-    linked = dict(zip(("uuid", "parent", "time"), _link(raw, uuid, ours), strict=True))
-    fields = {**(ours.get("data") or {}), **linked}
-    return msgspec.convert(fields, struct)
 
 
 def _foreign(raw: Mapping[str, Any]) -> Foreign:
@@ -255,9 +248,9 @@ class Envelope(msgspec.Struct, frozen=True):
 def write_record(record: Record, envelope: Envelope, moved: Mapping[str, str] = EMPTY) -> bytes:
     """Return the record as one line, without the newline. `moved` is that of the log (log.py)."""
     parent = getattr(record, "parent", None)
-    shown = moved.get(parent or "", parent)
+    parent_for_readers = moved.get(parent or "", parent)
     head: Wire = {
-        "parentUuid": shown,
+        "parentUuid": parent_for_readers,
         "isSidechain": envelope.sidechain,
         "userType": "external",
         "cwd": envelope.cwd,
@@ -269,12 +262,12 @@ def write_record(record: Record, envelope: Envelope, moved: Mapping[str, str] = 
         head["agentId"] = envelope.agent_id
     tail: Wire = {"uuid": record.uuid, "timestamp": record.time}
     line = head | _body(record) | tail
-    if shown != parent:
+    if parent_for_readers != parent:
         line["lamina"]["parent"] = parent
     try:
-        return msgspec.json.encode(line)
+        return msgspec.json.encode(line, enc_hook=encodable)
     except UnicodeEncodeError:  # a lone surrogate in the name of a directory or in an id from a server
-        return msgspec.json.encode(scrub(line))
+        return msgspec.json.encode(scrub(line), enc_hook=encodable)
 
 
 def _body(record: Record) -> Wire:

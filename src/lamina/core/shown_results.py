@@ -74,5 +74,5 @@ def unescape_lines(text: str, before: str) -> str:
     """Return a text in which lines that were shown escaped are again as in the text `before`."""
     if "&lt;" not in text:
         return text
-    shown = {str(escape(line)): line for line in before.splitlines() if escape(line) != line}
-    return re.sub(r"[^\r\n]+", lambda found: shown.get(found[0], found[0]), text) if shown else text
+    originals = {str(escape(line)): line for line in before.splitlines() if escape(line) != line}
+    return re.sub(r"[^\r\n]+", lambda found: originals.get(found[0], found[0]), text) if originals else text

@@ -8,6 +8,7 @@ costs    a replace takes about two fsyncs, an append one system call, an update 
 crash    at any line: the old content or the new, never a part; tests can stop at every point in `crash_points`
 spec     G1, S1 (slug), S6, B4 and D2 depend on it
 
-`faults` maps errno to the error tree, `dirfd` opens directories, `temp_files` and `locks` own the files that a crash may leave
-behind. No other package opens a file for writing; tests/test_only_disk_writes.py enforces this.
+`faults` maps errno to the error tree, `dirfd` opens directories, `regular_file` opens and looks at files that anyone may have
+written, `temp_files` and `locks` own the files that a crash may leave behind. No other package opens a file for writing;
+tests/test_only_disk_writes.py enforces this.
 """

@@ -34,8 +34,8 @@ LINGER = 0.2
 # Something in the background that goes on printing is not read for longer than this.
 LONGEST_LINGER = 2.0
 _CHUNK = 1 << 16
-# The first look for the end of a program that has closed its pipes; later looks come less often.
-_FIRST_LOOK = 0.0005
+# The first wait for the end of a program that has closed its pipes; each later one is twice as long.
+_FIRST_PAUSE = 0.0005
 _WINDOWS = os.name == "nt"
 _OWN_GROUP: dict[str, Any] = {
     "start_new_session": not _WINDOWS,
@@ -174,16 +174,16 @@ def _follow(
     """Return why we stop reading the programs' output, and whether a background process still holds a pipe. With a `grace` it is asked
     to end when the programs have ended, and has that long."""
     gone: float | None = None  # when the programs were first seen to have ended
-    linger, look = grace or LINGER, _FIRST_LOOK
+    linger, pause = grace or LINGER, _FIRST_PAUSE
     while pipes.open or gone is None:
         now = time.monotonic()
         if abort():
             return "abort", False
         if now >= deadline and gone is None:
             return "timeout", False
-        # Programs that have closed their pipes redirected their output, or are about to end.
-        look = POLL if pipes.open else min(2 * look, POLL)
-        came = pipes.read(min(look, max(0.0, (deadline if gone is None else gone + linger) - now)))
+        if not pipes.open:  # the programs redirected their output, or are about to end
+            pause = min(2 * pause, POLL)
+        came = pipes.read(min(POLL if pipes.open else pause, max(0.0, (deadline if gone is None else gone + linger) - now)))
         if pipes.full:
             return "full", False
         if gone is None:

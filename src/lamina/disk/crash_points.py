@@ -38,12 +38,12 @@ def write(name: str, fd: int, data: bytes | memoryview) -> int:
 
 def write_all(name: str, fd: int, data: bytes | memoryview) -> None:
     """Write all of `data`, with a crash point before each piece."""
-    rest = memoryview(data)
-    while rest:
-        written = write(name, fd, rest[:MAX_WRITE])
+    unwritten = memoryview(data)
+    while unwritten:
+        written = write(name, fd, unwritten[:MAX_WRITE])
         if written <= 0:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-        rest = rest[written:]
+        unwritten = unwritten[written:]
 
 
 @contextmanager

@@ -31,7 +31,16 @@ def open_database(path: Path | None, schema: str, version: int) -> sqlite3.Conne
     if path is not None:
         for _ in range(2):
             try:
-                return _prepared(_connect(path), schema, version)
+                # SQLite creates files with the umask's mode, and its side files get the mode of the database.
+                with open_parent(path, create=True) as (where, name), reporting(path):
+                    fd = open_plain(where, name, OPEN_OR_CREATE)
+                    new = not os.fstat(fd).st_size
+                    os.close(fd)
+                    if new:  # the journal of a database that was removed must not be applied to this one
+                        for end in SIDE_FILES:
+                            remove(Path(f"{path}{end}"))
+                database = sqlite3.connect(path, timeout=WAIT, isolation_level=None, check_same_thread=False)
+                return _prepared(database, schema, version)
             except (*DAMAGE, DiskError):
                 with suppress(DiskError):
                     remove_database(path)
@@ -41,9 +50,9 @@ def open_database(path: Path | None, schema: str, version: int) -> sqlite3.Conne
 def open_foreign(path: Path) -> sqlite3.Connection:
     """Open another program's database for reading. Without a write-ahead log no program is writing, and no file appears next to it."""
     options = "mode=ro" if os.path.exists(f"{path}-wal") else "mode=ro&immutable=1"
-    found = sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True, timeout=WAIT, isolation_level=None)
-    found.execute("PRAGMA query_only=ON")
-    return found
+    database = sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True, timeout=WAIT, isolation_level=None)
+    database.execute("PRAGMA query_only=ON")
+    return database
 
 
 def remove_database(path: Path) -> bool:
@@ -58,18 +67,6 @@ def is_database(path: Path) -> bool:
     return any(name.endswith(f".sqlite{end}") for end in ("", *SIDE_FILES))
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    # SQLite creates files with the umask's mode, and its side files get the mode of the database.
-    with open_parent(path, create=True) as (where, name), reporting(path):
-        fd = open_plain(where, name, OPEN_OR_CREATE)
-        new = not os.fstat(fd).st_size
-        os.close(fd)
-        if new:  # the journal of a database that was removed must not be applied to this one
-            for end in SIDE_FILES:
-                remove(Path(f"{path}{end}"))
-    return sqlite3.connect(path, timeout=WAIT, isolation_level=None, check_same_thread=False)
-
-
 def _prepared(database: sqlite3.Connection, schema: str, version: int) -> sqlite3.Connection:
     try:
         # Removed texts are overwritten. A power loss may cost the file, which is made again. The journal file stays, empty: making and
@@ -78,11 +75,11 @@ def _prepared(database: sqlite3.Connection, schema: str, version: int) -> sqlite
             "PRAGMA secure_delete=ON; PRAGMA synchronous=OFF; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-16000;"
             "PRAGMA journal_mode=TRUNCATE;"
         )
-        found = database.execute("PRAGMA user_version").fetchone()[0]
-        if found == version:
+        file_version = database.execute("PRAGMA user_version").fetchone()[0]
+        if file_version == version:
             return database
-        if found:
-            raise sqlite3.DatabaseError(f"version {found}, not {version}")
+        if file_version:
+            raise sqlite3.DatabaseError(f"version {file_version}, not {version}")
         database.execute("BEGIN IMMEDIATE")
         with closing(database.cursor()) as cursor:
             for statement in filter(str.strip, schema.split(";")):

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from ..core.errors import PathRefused
+from ..core.errors import PathRefused, ProtectedFile
 from .crash_points import point
 from .faults import disk_error, reporting
 from .locks import kernel_lock
@@ -105,7 +105,11 @@ class Dir(Closable):
             except FileNotFoundError:
                 if not create:
                     raise
-        return _make_with_parents(where)
+        above, missing = where, list[str]()
+        while not os.path.isdir(above) and os.path.dirname(above) != above:
+            above, name = os.path.split(above)
+            missing.append(name)
+        return descend(cls.open(above), reversed(missing), create=True)
 
     def close(self) -> None:
         if self.fd is not None:
@@ -160,8 +164,8 @@ class Dir(Closable):
         with reporting(self.path):
             fd = None if self.fd is None else os.open(".", _DIRECTORY, dir_fd=self.fd)
             try:
-                with os.scandir(self.path if fd is None else fd) as found:
-                    yield from found
+                with os.scandir(self.path if fd is None else fd) as entries:
+                    yield from entries
             finally:
                 if fd is not None:
                     os.close(fd)
@@ -189,29 +193,21 @@ class Dir(Closable):
 def _open_directory(path: str, *, under: int | None = None, follow: bool = True) -> int | None:
     if HAS_DIR_FD:
         return os.open(path, _DIRECTORY if follow else _DIRECTORY | _NOFOLLOW, dir_fd=under)
-    found = os.stat(path, follow_symlinks=follow)
-    if stat.S_ISLNK(found.st_mode):
+    info = os.stat(path, follow_symlinks=follow)
+    if stat.S_ISLNK(info.st_mode):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(info.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
     return None
 
 
-def _make_with_parents(path: str) -> Dir:
-    above, missing = path, list[str]()
-    while not os.path.isdir(above) and os.path.dirname(above) != above:
-        above, name = os.path.split(above)
-        missing.append(name)
-    return descend(Dir.open(above), reversed(missing), create=True)
-
-
-def descend(here: Dir, names: Iterable[str], *, create: bool = False) -> Dir:
+def descend(directory: Dir, names: Iterable[str], *, create: bool = False) -> Dir:
     """Walk down from an open directory without following links, and return the last one. The others are closed."""
     for name in names:
-        with here:
-            below = here.child(name, create=create)
-        here = below
-    return here
+        with directory:
+            below = directory.child(name, create=create)
+        directory = below
+    return directory
 
 
 @contextmanager
@@ -224,8 +220,8 @@ def open_parent(path: str | os.PathLike[str], *, create: bool = False) -> Iterat
 
 def private_dir(path: str | os.PathLike[str]) -> Path:
     """Create `path` and its missing parents with mode 0700, whatever the umask. Existing directories keep their mode."""
-    with Dir.open(path, create=True) as made:
-        return Path(made.path)
+    with Dir.open(path, create=True) as directory:
+        return Path(directory.path)
 
 
 def open_plain(where: Dir, name: str, flags: int, *, shared: bool = False) -> int:
@@ -234,8 +230,8 @@ def open_plain(where: Dir, name: str, flags: int, *, shared: bool = False) -> in
     A file that this call creates has mode 0600. `shared` accepts files of other users (a team's directory).
     """
     full = where.full(name)
-    if not _NOFOLLOW and (found := where.stat(name)) is not None:
-        refuse_unless_plain(found, full, shared=shared)
+    if not _NOFOLLOW and (info := where.stat(name)) is not None:
+        refuse_unless_plain(info, full, shared=shared)
     point("file.open")
     try:
         fd = os.open(where.at(name), flags, PRIVATE_FILE, dir_fd=where.fd)
@@ -244,10 +240,10 @@ def open_plain(where: Dir, name: str, flags: int, *, shared: bool = False) -> in
             raise PathRefused(full, "is not a regular file", "remove it or choose another name") from error
         raise
     try:
-        found = os.fstat(fd)
-        refuse_unless_plain(found, full, shared=shared)
-        if flags & os.O_CREAT and not found.st_size:
-            set_private(fd, found.st_mode)
+        info = os.fstat(fd)
+        refuse_unless_plain(info, full, shared=shared)
+        if flags & os.O_CREAT and not info.st_size:
+            set_private(fd, info.st_mode)
     except BaseException:
         os.close(fd)
         raise
@@ -272,16 +268,22 @@ def set_private(fd: int, mode: int) -> None:
         os.fchmod(fd, PRIVATE_FILE)
 
 
-def refuse_unless_plain(found: os.stat_result, path: str, *, shared: bool = False) -> None:
+def refuse_unless_plain(info: os.stat_result, path: str, *, shared: bool = False) -> None:
     """Refuse anything but a plain file of ours.
 
     A file without any name left is accepted: another process replaced it after we opened it, and our descriptor is still intact.
     """
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(info.st_mode):
         raise PathRefused(path, "is a symbolic link", "put the file itself there")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(info.st_mode):
         raise PathRefused(path, "is not a regular file", "remove it or choose another name")
-    if found.st_nlink > 1:
+    if info.st_nlink > 1:
         raise PathRefused(path, "has a second name elsewhere (a hard link)", "replace it by a copy")
-    if not shared and hasattr(os, "geteuid") and found.st_uid != os.geteuid():
+    if not shared and hasattr(os, "geteuid") and info.st_uid != os.geteuid():
         raise PathRefused(path, "belongs to another user", "change its owner or remove it")
+
+
+def refuse_protected(info: os.stat_result, path: str | os.PathLike[str]) -> None:
+    """Refuse to replace or remove a read-only file. A rename ignores the mode, and root may write anyway, but the user chose the mode."""
+    if not stat.S_IMODE(info.st_mode) & 0o222 or not os.access(path, os.W_OK):
+        raise ProtectedFile(os.fspath(path))

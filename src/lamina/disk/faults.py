@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from ..core.errors import DiskError, DiskFull, LockUnsupported, PathRefused, ReadOnly
+from ..language.text import Text
 from .regular_file import IrregularFile
 
 
@@ -36,23 +37,19 @@ _NO_LOCKS = _codes("ENOLCK", "ENOSYS", "EOPNOTSUPP", "ENOTSUP", "EINVAL")
 def disk_error(error: OSError, path: str | os.PathLike[str]) -> DiskError:
     where = os.fspath(path)
     if isinstance(error, IrregularFile):
-        return PathRefused(where, f"is {error.kind}", "name a regular file")
+        return PathRefused(where, Text("is {kind}", kind=Text.whole(error.kind)), "name a regular file")
     if error.errno in _FULL:
         return DiskFull(where)
     if error.errno in _READ_ONLY:
         return ReadOnly(where)
     if error.errno in _LINK:
         return PathRefused(where, "is a symbolic link or leads through one", "use the real path")
-    if error.errno == errno.ENOTDIR and (file := _file_in_the_way(where)) is not None:
-        return DiskError(file, "is a file, not a directory", "move it, or set LAMINA_HOME to a directory")
+    if error.errno == errno.ENOTDIR:
+        nearest = next((part for part in (Path(where), *Path(where).parents) if os.path.lexists(part)), None)
+        if nearest is not None and not nearest.is_dir():
+            return DiskError(str(nearest), "is a file, not a directory", "move it, or set LAMINA_HOME to a directory")
     words = os.strerror(error.errno) if error.errno is not None else str(error)
     return DiskError(where, words[:1].lower() + words[1:])
-
-
-def _file_in_the_way(path: str) -> str | None:
-    """Return the part of a path that is a file instead of a directory."""
-    found = next((part for part in (Path(path), *Path(path).parents) if os.path.lexists(part)), None)
-    return str(found) if found is not None and not found.is_dir() else None
 
 
 def lock_error(error: OSError, path: str | os.PathLike[str]) -> DiskError:

@@ -86,17 +86,9 @@ def http_config(app: Any, *, request_seconds: float = REQUEST_SECONDS, **options
     )
 
 
-def is_local_host(header: bytes) -> bool:
-    """Whether a Host header names this machine."""
+def is_local(address: bytes) -> bool:
+    """Whether an Origin header names a page of this machine, or, after two slashes, a Host header this machine."""
     try:
-        return urlsplit(f"//{header.decode('latin-1')}").hostname in NAMES
-    except ValueError:
-        return False
-
-
-def is_local_origin(header: bytes) -> bool:
-    """Whether an Origin header names a page of this machine."""
-    try:
-        return urlsplit(header.decode("latin-1")).hostname in NAMES
+        return urlsplit(address.decode("latin-1")).hostname in NAMES
     except ValueError:
         return False

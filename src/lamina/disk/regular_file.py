@@ -1,4 +1,4 @@
-"""Opens a file that anyone may have written, for reading, and tells whether a file has changed since.
+"""Opens a file that anyone may have written, for reading, tells whether a file has changed since, and lists directories.
 
 Invariants: only a regular file is opened, and opening one never blocks, whatever is in its place. Files of our own are opened by
 `dirfd.open_plain`, which also refuses links, second names and other owners.
@@ -11,6 +11,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from itertools import islice
+from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 # Opening a FIFO or a terminal in place of a file must not block or become our controlling terminal.
@@ -90,3 +92,16 @@ def read_start(path: str | os.PathLike[str], most: int) -> bytes:
             return file.read(most)
     except OSError:
         return b""
+
+
+def list_entries(directory: str | os.PathLike[str], most: int | None = None) -> list[os.DirEntry[str]]:
+    """Return the entries of a directory, at most so many, in no particular order; none if it cannot be listed."""
+    try:
+        with os.scandir(directory) as entries:
+            return list(islice(entries, most))
+    except (OSError, ValueError):
+        return []
+
+
+def subdirectories(directory: Path) -> list[Path]:
+    return sorted(Path(entry.path) for entry in list_entries(directory) if entry.is_dir(follow_symlinks=False))

@@ -1,9 +1,12 @@
-"""Reads the settings files and resolves them to `Settings`. Writes nothing.
+"""Reads the settings files and resolves them to `Settings`, and notices when they change. Writes nothing.
 
 Missing files are skipped. An unusable file (unreadable, too large, not a regular file, not JSON) becomes one finding and the
 others still apply, so a broken file never prevents a session from starting. Links are followed, because users keep their settings
 in other directories; a linked file in the working tree gains no rights by it. On Windows, a named pipe in place of a file may
 block; elsewhere it is refused unread.
+
+`settings_in_force` is how every surface loads the settings of a directory: files of the working tree count as far as the user trusts the
+tree. Its value can refresh itself: a stat of each file tells whether anything changed, and then everything is loaded again, trust included.
 """
 
 from __future__ import annotations
@@ -16,12 +19,13 @@ from typing import Any
 
 import msgspec
 
-from ..core.errors import InputError, PathRefused, SettingError
+from ..core.errors import InputError, PathRefused, SettingError, error_message
 from ..core.flags import Flags
 from ..core.settings import Document, Finding, Settings, Source, resolve
 from ..core.settings.kinds import printable
+from ..language.text import Text, message
 from .paths.memory_paths import check_root
-from .regular_file import IrregularFile, open_regular
+from .regular_file import IrregularFile, open_regular, stamp_of
 
 MANAGED_PATH = "/etc/lamina/settings.json"
 FILE_NAME = "settings.json"
@@ -59,24 +63,24 @@ def lamina_home(environ: Mapping[str, str]) -> Path | None:
     """
     named = environ.get("LAMINA_HOME", "").strip()
     own = user_home(environ)
-    found, problem = own / ".lamina" if own is not None else None, None
+    home, problem = own / ".lamina" if own is not None else None, None
     if named.startswith("~/") and own is not None:
-        found = own / named[2:]
+        home = own / named[2:]
     elif os.path.isabs(named):
-        found = Path(named)
+        home = Path(named)
     elif named:
         problem = f"{printable(named, LONGEST_SHOWN_PATH)!r} is not an absolute path"
-    if problem or (found is not None and (problem := _bad_home(found))):
+    if problem or (home is not None and (problem := _bad_home(home))):
         raise SettingError("LAMINA_HOME", "environment", problem, "set LAMINA_HOME to a directory that you own")
-    return found
+    return home
 
 
 def checked_home(home: str | os.PathLike[str]) -> Path:
     """Return the `home` argument of a public function. Raises InputError for a directory that cannot be the home."""
-    found = Path(home)
-    if problem := _bad_home(found):
+    directory = Path(home)
+    if problem := _bad_home(directory):
         raise InputError("home", problem, "pass a directory that you own")
-    return found
+    return directory
 
 
 def _bad_home(home: Path) -> str | None:
@@ -161,7 +165,7 @@ def _judge(home: Path | None) -> Callable[[str], str | None] | None:
 def _home_findings(environ: Mapping[str, str], paths: SettingsPaths) -> list[Finding]:
     if paths.home is not None:
         return []
-    text = "No home directory found, so your user settings are not read. Set LAMINA_HOME."
+    text = Text("No home directory found, so your user settings are not read. Set LAMINA_HOME.")
     return [Finding("LAMINA_HOME", "environment", text)]
 
 
@@ -172,14 +176,15 @@ def _read(source: Source, path: Path | None, findings: list[Finding], *, unless:
     """
     if path is None or (unless is not None and _same(path, unless)):
         return None
-    problems: list[str] = []
+    problems: list[tuple[str, str]] = []
     data = None
     try:
         data = _object(_content(path), problems)
     except _Unusable as fault:
-        problems.append(f"{fault}; the file is ignored")
+        problems.append((message(fault), "the file is ignored"))
     shown = printable(str(path), LONGEST_SHOWN_PATH)
-    findings += [Finding(source, source, f"Settings file {shown}: {problem}.") for problem in problems]
+    subject = Text("Settings file {path}", path=shown)
+    findings += [Finding(source, source, error_message(subject, *problem), problem[0], file=shown) for problem in problems]
     return None if data is None else Document(data, str(path))
 
 
@@ -200,9 +205,9 @@ def _content(path: Path) -> bytes:
     except IrregularFile:
         raise _Unusable("is not a regular file") from None
     except OSError as fault:
-        raise _Unusable(f"cannot be read ({_reason(fault)})") from None
+        raise _Unusable(Text("cannot be read ({reason})", reason=_reason(fault))) from None
     if len(content) > MOST_BYTES:
-        raise _Unusable(f"is larger than {MOST_BYTES:,} bytes")
+        raise _Unusable(Text("is larger than {limit:,} bytes", limit=MOST_BYTES))
     return content
 
 
@@ -210,23 +215,23 @@ def _reason(fault: Exception) -> str:
     return getattr(fault, "strerror", None) or str(fault)
 
 
-def _object(content: bytes, problems: list[str]) -> dict[str, Any] | None:
+def _object(content: bytes, problems: list[tuple[str, str]]) -> dict[str, Any] | None:
     """Parse the JSON object in a file. Defects that do not make it unusable are added to `problems`."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
-        raise _Unusable(f"is not UTF-8 text (byte {fault.start + 1:,})") from None
+        raise _Unusable(Text("is not UTF-8 text (byte {start:,})", start=fault.start + 1)) from None
     if not text.strip():
         return None
     data = _parsed(text, problems)
     if not isinstance(data, dict):
         raise _Unusable("must contain a JSON object { … }")
     if _too_deep(data):
-        raise _Unusable(f"is nested more than {DEEPEST} levels deep")
+        raise _Unusable(Text("is nested more than {limit} levels deep", limit=DEEPEST))
     return data
 
 
-def _parsed(text: str, problems: list[str]) -> object:
+def _parsed(text: str, problems: list[tuple[str, str]]) -> object:
     import json  # most sessions find no settings file
 
     twice: list[str] = []
@@ -240,20 +245,76 @@ def _parsed(text: str, problems: list[str]) -> object:
     try:
         data: object = json.loads(text, object_pairs_hook=pairs, parse_constant=_no_constant)
     except json.JSONDecodeError as fault:
-        raise _Unusable(f"is not valid JSON at line {fault.lineno}, column {fault.colno} ({fault.msg})") from None
+        raise _Unusable(
+            Text(
+                "is not valid JSON at line {lineno}, column {colno} ({msg})",
+                lineno=fault.lineno,
+                colno=fault.colno,
+                msg=fault.msg,
+            )
+        ) from None
     except RecursionError:
-        raise _Unusable(f"is nested more than {DEEPEST} levels deep") from None
+        raise _Unusable(Text("is nested more than {limit} levels deep", limit=DEEPEST)) from None
     except ValueError as fault:  # a number with thousands of digits
-        raise _Unusable(f"contains an invalid number ({_reason(fault)})") from None
+        raise _Unusable(Text("contains an invalid number ({reason})", reason=_reason(fault))) from None
     if twice:
-        problems.append(f'has the key "{printable(twice[0])}" twice; the last one applies')
+        problems.append((Text('has the key "{key}" twice', key=printable(twice[0])), "the last one applies"))
     return data
 
 
 def _no_constant(name: str) -> float:
-    raise _Unusable(f"contains {name}, which is not a JSON number")
+    raise _Unusable(Text("contains {name}, which is not a JSON number", name=name))
 
 
 def _too_deep(node: object, left: int = DEEPEST) -> bool:
     children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
     return left == 0 or any(_too_deep(child, left - 1) for child in children)
+
+
+def settings_in_force(
+    cwd: str | os.PathLike[str] = ".",
+    *,
+    home: str | os.PathLike[str] | None = None,
+    environ: Mapping[str, str] | None = None,
+    managed_path: str | Path = MANAGED_PATH,
+    command_line: Mapping[str, Any] | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    remote: Flags | None = None,
+) -> Settings:
+    """Return the settings of `cwd`; without `environ`, those of the process's environment at each look."""
+    variables = os.environ if environ is None else environ
+    where = Path(cwd).absolute()
+    own = Path(home) if home is not None else None
+    base = own or lamina_home(variables)
+    paths = settings_paths(cwd=where, environ=variables, home=own, managed_path=managed_path)
+    watched = [path for path in (paths.managed, paths.user, paths.project, paths.local, paths.flags) if path is not None]
+    watched += [base / TRUST_NAME] if base is not None else []
+
+    def load() -> Settings:
+        stamps = [stamp_of(path) for path in watched]  # before the files are read: a change in between is found at the next look
+
+        def refreshed(settings: Settings) -> Settings:
+            if [stamp_of(path) for path in watched] != stamps:
+                return load()
+            return settings.with_remote(remote) if callable(remote) else settings
+
+        def loaded(trusted: bool) -> Settings:
+            return load_settings(
+                cwd=where,
+                environ=variables,
+                home=own,
+                managed_path=managed_path,
+                command_line=command_line,
+                arguments=arguments,
+                trusted=trusted,
+                remote=remote,
+                refresh=refreshed,
+            )
+
+        if base is None or not os.path.lexists(base / TRUST_NAME):
+            return loaded(False)
+        from .home.trust import while_trusted
+
+        return while_trusted(base, where, loaded)
+
+    return load()

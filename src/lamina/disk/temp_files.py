@@ -103,8 +103,8 @@ def staged_at(
     `data` may be an iterable of pieces. `points` is the prefix of the crash points' names.
     """
     full = where.full(name)
-    if (there := where.stat(name)) is not None:
-        refuse_unless_plain(there, full, shared=shared)
+    if (info := where.stat(name)) is not None:
+        refuse_unless_plain(info, full, shared=shared)
     with reporting(full):
         temp = _create(where, name, durability)
     try:
@@ -128,7 +128,7 @@ def staged_at(
 
 def _create(where: Dir, target: str, durability: Durability) -> Temp:
     for _ in range(_TEMP_TRIES):
-        name = f"{_TEMP_PREFIX}{os.urandom(8).hex()}{_TEMP_SUFFIX}"
+        name = temp_name()
         point("temp.create")
         try:
             fd = os.open(where.at(name), CREATE_NEW, 0o600, dir_fd=where.fd)
@@ -172,6 +172,10 @@ def _rename(where: Dir, temp: str, name: str) -> None:
             return
 
 
+def temp_name() -> str:
+    return f"{_TEMP_PREFIX}{os.urandom(8).hex()}{_TEMP_SUFFIX}"
+
+
 def is_temp(name: str) -> bool:
     return name.startswith(_TEMP_PREFIX) and name.endswith(_TEMP_SUFFIX)
 
@@ -187,22 +191,22 @@ def sweep_temps(directory: str | os.PathLike[str], *, now: float | None = None) 
 
 
 def sweep_at(where: Dir, *, now: float | None = None) -> int:
-    left = [entry.name for entry in where.entries() if is_temp(entry.name)]
-    return sum(_sweep(where, name, time.time() if now is None else now) for name in left)
+    names = [entry.name for entry in where.entries() if is_temp(entry.name)]
+    return sum(_sweep(where, name, time.time() if now is None else now) for name in names)
 
 
 def _sweep(where: Dir, name: str, now: float) -> bool:
-    full, held = where.full(name), None
+    full, lock = where.full(name), None
     # Skip files published or dropped since they were listed, and links, directories and files of other users, which are not ours.
     with AbsentIsFine(), suppress(PathRefused), reporting(full):
-        held = LockDescriptor(open_plain(where, name, READ_WRITE), full)
-    if held is None:
+        lock = LockDescriptor(open_plain(where, name, READ_WRITE), full)
+    if lock is None:
         return False
     try:
-        if not _abandoned(held, now):
+        if not _abandoned(lock, now):
             return False
         if _CLOSE_FIRST:
-            held.release()
+            lock.release()
         # Names are random and never reused: if the writer published or dropped the file meanwhile, there is nothing to unlink.
         with AbsentIsFine(), reporting(full):
             point("sweep.unlink")
@@ -210,11 +214,11 @@ def _sweep(where: Dir, name: str, now: float) -> bool:
             return True
         return False
     finally:
-        held.release()
+        lock.release()
 
 
-def _abandoned(held: LockDescriptor, now: float) -> bool:
+def _abandoned(lock: LockDescriptor, now: float) -> bool:
     if kernel_locks():
         with suppress(LockUnsupported):
-            return held.try_lock()
-    return now - os.fstat(held.fd).st_mtime > _ABANDONED_AFTER
+            return lock.try_lock()
+    return now - os.fstat(lock.fd).st_mtime > _ABANDONED_AFTER

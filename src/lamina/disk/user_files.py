@@ -29,12 +29,13 @@ from contextlib import contextmanager, suppress
 from pathlib import PurePath
 from typing import NamedTuple
 
-from ..core.errors import DiskError, PathRefused, ProtectedFile, ReadOnly
+from ..core.errors import DiskError, PathRefused, ReadOnly
+from ..language.text import Text
 from .crash_points import point
-from .dirfd import CREATE_NEW, Dir, sync_fd
+from .dirfd import CREATE_NEW, Dir, refuse_protected, sync_fd
 from .faults import AbsentIsFine, reporting
 from .regular_file import FileStamp, open_regular, refuse_irregular, stamp
-from .temp_files import staged_at
+from .temp_files import staged_at, temp_name
 
 AnyPath = str | os.PathLike[str]
 
@@ -64,7 +65,9 @@ def read_whole(path: AnyPath, max_bytes: int) -> FileContent | None:
     with AbsentIsFine(), reporting(path), open_regular(path) as file:
         content = FileContent(file.read(max_bytes + 1), stamp(os.fstat(file.fileno())))
         if len(content.data) > max_bytes:
-            raise DiskError(os.fspath(path), f"is larger than {max_bytes >> 20} MB", "change it with a command instead")
+            raise DiskError(
+                os.fspath(path), Text("is larger than {limit} MB", limit=max_bytes >> 20), "change it with a command instead"
+            )
         return content
     return None
 
@@ -79,16 +82,16 @@ def replace(
     """
     with _place(path, roots, target) as (where, name):
         full = where.full(name)
-        there = where.stat(name)
-        _refuse_change(there, expect, full)
-        if there is not None:
+        info = where.stat(name)
+        _refuse_change(info, expect, full)
+        if info is not None:
             with reporting(full):
-                refuse_irregular(there, full)
-            _refuse_protected(there, full)
-        mode = stat.S_IMODE(there.st_mode) if there is not None else _new_mode(where)
+                refuse_irregular(info, full)
+            refuse_protected(info, full)
+        mode = stat.S_IMODE(info.st_mode) if info is not None else _new_mode(where)
         with staged_at(where, name, data, durability="process", shared=True) as temp:
             with reporting(full):
-                _dress(temp.fd, mode, there)
+                _dress(temp.fd, mode, info)
                 sync_fd(temp.fd, "user.fsync")
             with _publishing:
                 _refuse_change(where.stat(name), expect, full)
@@ -101,38 +104,34 @@ def replace(
     return stamp(published)
 
 
-def _refuse_protected(found: os.stat_result, full: str) -> None:
-    """Refuse to replace a read-only file. A rename ignores the mode, and root may write anyway, but the user chose the mode."""
-    if not stat.S_IMODE(found.st_mode) & 0o222 or not os.access(full, os.W_OK):
-        raise ProtectedFile(full)
-
-
-def _refuse_change(found: os.stat_result | None, expect: FileStamp | None, full: str) -> None:
-    if found is None and expect is not None:
+def _refuse_change(info: os.stat_result | None, expect: FileStamp | None, full: str) -> None:
+    if info is None and expect is not None:
         raise DiskError(full, "was removed by another program in the meantime", "check before writing it again")
-    if found is not None and expect is None:
+    if info is not None and expect is None:
         raise DiskError(full, "was created by another program in the meantime", "read it before writing it")
-    if found is not None and stamp(found) != expect:
+    if info is not None and stamp(info) != expect:
         raise DiskError(full, "was changed by another program in the meantime", "read it again before writing it")
 
 
 @contextmanager
 def _place(path: AnyPath, roots: Sequence[AnyPath], target: AnyPath | None) -> Iterator[tuple[Dir, str]]:
     """Yield the open directory to write to and the name in it. On the way to a resolved target, no link is followed any more."""
-    given, linked = os.path.abspath(path), os.path.islink(path)
+    absolute, linked = os.path.abspath(path), os.path.islink(path)
     if target is None and not linked:
-        directory, name = os.path.split(given)
+        directory, name = os.path.split(absolute)
         with _made(directory) as where:
             yield where, name
         return
-    real = os.path.realpath(given) if target is None else os.fspath(target)
-    inside = [found for root in roots if PurePath(real).is_relative_to(found := os.path.realpath(root))]
+    real = os.path.realpath(absolute) if target is None else os.fspath(target)
+    inside = [top for root in roots if PurePath(real).is_relative_to(top := os.path.realpath(root))]
     if linked and not inside:
-        raise PathRefused(given, "is a symbolic link that leads out of the working directories", f"use the file itself ({real})")
+        raise PathRefused(
+            absolute, "is a symbolic link that leads out of the working directories", f"use the file itself ({real})"
+        )
     directory, name = os.path.split(real)
     with _reached(directory, max(inside, key=len, default=os.path.splitdrive(real)[0] + os.sep)) as where:
         if linked and where.stat(name) is None:
-            raise PathRefused(given, "is a broken symbolic link", f"write its target instead ({real})")
+            raise PathRefused(absolute, "is a broken symbolic link", f"write its target instead ({real})")
         yield where, name
 
 
@@ -151,8 +150,8 @@ def _reached(directory: str, start: str) -> Dir:
     where = _made(directory)
     try:
         with reporting(directory):
-            found = os.stat(directory if where.fd is None else where.fd)
-            if os.path.realpath(directory) == directory and os.path.samestat(found, os.stat(directory)):
+            info = os.stat(directory if where.fd is None else where.fd)
+            if os.path.realpath(directory) == directory and os.path.samestat(info, os.stat(directory)):
                 return where
         raise PathRefused(directory, "was replaced by a link", "check it before writing there")
     except BaseException:
@@ -160,22 +159,22 @@ def _reached(directory: str, start: str) -> Dir:
         raise
 
 
-def _walk(here: Dir, names: Sequence[str]) -> Dir:
+def _walk(directory: Dir, names: Sequence[str]) -> Dir:
     """Walk down from an open directory without following links, since all were resolved when the target was checked.
 
     Missing directories get the usual mode of new directories; they are not private.
     """
     for name in names:
-        with here:
-            if here.stat(name) is None:
-                with reporting(here.full(name)):
+        with directory:
+            if directory.stat(name) is None:
+                with reporting(directory.full(name)):
                     with suppress(FileExistsError):
                         point("user.mkdir")
-                        os.mkdir(here.at(name), 0o777, dir_fd=here.fd)
-                    here.sync()
-            below = here.child(name)
-        here = below
-    return here
+                        os.mkdir(directory.at(name), 0o777, dir_fd=directory.fd)
+                    directory.sync()
+            below = directory.child(name)
+        directory = below
+    return directory
 
 
 def _made(directory: str) -> Dir:
@@ -189,7 +188,7 @@ def _made(directory: str) -> Dir:
 
 def _new_mode(where: Dir) -> int:
     """Return the mode of a new file here. Reading the umask would set it for all threads, so a probe file is created instead."""
-    name = f".lamina-{os.urandom(8).hex()}.tmp"
+    name = temp_name()
     with reporting(where.full(name)):
         point("user.probe")
         fd = os.open(where.at(name), CREATE_NEW, 0o666, dir_fd=where.fd)
@@ -203,19 +202,19 @@ def _new_mode(where: Dir) -> int:
                 os.unlink(where.at(name), dir_fd=where.fd)
 
 
-def _dress(fd: int, mode: int, there: os.stat_result | None) -> None:
+def _dress(fd: int, mode: int, replaced: os.stat_result | None) -> None:
     """Give the new file the owner and the mode of the old one. Windows has neither."""
     if not hasattr(os, "fchown"):
         return
-    found = os.fstat(fd)
-    if there is not None and (there.st_uid, there.st_gid) != (found.st_uid, found.st_gid):
+    info = os.fstat(fd)
+    if replaced is not None and (replaced.st_uid, replaced.st_gid) != (info.st_uid, info.st_gid):
         try:
             point("user.chown")
-            os.fchown(fd, there.st_uid, there.st_gid)
+            os.fchown(fd, replaced.st_uid, replaced.st_gid)
         except PermissionError:
             # Only root can change the owner. The set-id bits must not carry over to a different owner.
             mode &= ~_SET_ID
-    if mode != stat.S_IMODE(found.st_mode):
+    if mode != stat.S_IMODE(info.st_mode):
         point("user.chmod")
         os.fchmod(fd, mode)
 
@@ -224,11 +223,11 @@ def remove(path: AnyPath, *, expect: FileStamp) -> None:
     """Remove a file that is still in the state `expect`. A link in its place is refused, like a file that was changed since."""
     directory, name = os.path.split(os.path.abspath(path))
     with Dir.open(directory) as where, reporting(where.full(name)):
-        found = where.stat(name)
-        if found is None:
+        info = where.stat(name)
+        if info is None:
             return
-        refuse_irregular(found, where.full(name))
-        _refuse_change(found, expect, where.full(name))
+        refuse_irregular(info, where.full(name))
+        _refuse_change(info, expect, where.full(name))
         point("user.remove")
         os.unlink(where.at(name), dir_fd=where.fd)
 

@@ -134,14 +134,14 @@ class Background:
     def running(self, name: str) -> float | None:
         """Return the seconds since the job was started, or None if no job of that name runs."""
         with self._own_lock():
-            found = self._running.get(name)
-            return self._clock() - found.began if found is not None else None
+            running = self._running.get(name)
+            return self._clock() - running.began if running is not None else None
 
     def wait(self, name: str, seconds: float) -> bool:
         """Wait up to `seconds`, and return whether the job has ended. Its result can then be drained."""
         with self._own_lock():
-            found = self._running.get(name)
-        return found is None or found.ended.wait(seconds)
+            running = self._running.get(name)
+        return running is None or running.ended.wait(seconds)
 
     @property
     def has_results(self) -> bool:
@@ -174,13 +174,13 @@ class Background:
                 thread.join(max(0.0, until - time.monotonic()))
         finally:  # also after Ctrl-C while waiting: leave nothing running
             with self._lock:
-                left = list(self._running.values())
+                remaining = list(self._running.values())
                 self._running.clear()
-            for running in left:
+            for running in remaining:
                 running.abort.set()
-            for running in left:
+            for running in remaining:
                 running.ended.wait(running.settles)
-        return [running.name for running in left]
+        return [running.name for running in remaining]
 
     def _run(self, running: _Running, job: JobFunction) -> None:
         value, error = None, None
@@ -271,7 +271,7 @@ class Meter:
         self.out = ran_out(self.ledger.today(), limits)
         return self.out
 
-    def first(self, what: str) -> bool:
+    def first(self, message: str) -> bool:
         """Whether this message has not been shown yet today."""
-        before, self._said[what] = self._said.get(what), self.ledger.day
-        return before != self._said[what]
+        before, self._said[message] = self._said.get(message), self.ledger.day
+        return before != self._said[message]

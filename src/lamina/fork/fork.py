@@ -104,8 +104,8 @@ class Fork:
         yield from ()
         messages = [*self._handover.messages]
         # The end of what the parent will repeat: before the placeholders, if there are any.
-        at = len(messages) - (2 if self._handover.open_calls else 1)
-        shared = stable_end(messages[: at + 1], self._handover.unseen) if at >= 0 else None
+        parent_end = len(messages) - (2 if self._handover.open_calls else 1)
+        shared = stable_end(messages[: parent_end + 1], self._handover.unseen) if parent_end >= 0 else None
         own = self._own.messages()
         if messages and messages[-1]["role"] == own[0]["role"]:
             messages[-1] = {**messages[-1], "content": [*messages[-1]["content"], *own[0]["content"]]}
@@ -128,17 +128,18 @@ class Fork:
 
     def answered(self, reply: Reply) -> Reply:
         if self._calls is None:
-            self._calls = set(_call_ids(self._handover.messages))
-        kept = with_unique_ids(reply, self._calls.__contains__)
-        self._calls.update(block.id for block in kept.blocks if isinstance(block, ToolUse))
+            blocks = (block for message in self._handover.messages for block in message["content"])
+            self._calls = {str(block.get("id")) for block in blocks if block["type"] == "tool_use"}
+        answer = with_unique_ids(reply, self._calls.__contains__)
+        self._calls.update(block.id for block in answer.blocks if isinstance(block, ToolUse))
         self.rounds += 1
         if reply.usage is not None:
             self.usage += reply.usage
             self.first = self.first or reply.usage
-        if kept.text.strip():
-            self.texts.append(kept.text)
-        self._own.add("assistant", kept.blocks, key=f"{kept.id}#{self.rounds}")
-        return kept
+        if answer.text.strip():
+            self.texts.append(answer.text)
+        self._own.add("assistant", answer.blocks, key=f"{answer.id}#{self.rounds}")
+        return answer
 
     def run(self, calls: tuple[ToolUse, ...]) -> Flow[str | None]:
         """Run the calls, or refuse them. The Agent tool stays in the list, since another list would change the prefix, but its calls are
@@ -155,8 +156,8 @@ class Fork:
     def results(self, results: Sequence[ToolResult]) -> None:
         self.denied += sum(result.is_error and result.text.startswith(DENIED) for result in results)
         self._own.add("user", results)
-        if self._mail is not None and (came := self._mail()):
-            self._own.add("user", [text(each) for each in came])
+        if self._mail is not None and (mail := self._mail()):
+            self._own.add("user", [text(words) for words in mail])
 
     def recover(self, error: ProviderError) -> Flow[bool]:
         """Never retry. The parent has already left out rejected blocks; for other errors the layer that wanted the fork gives up."""
@@ -201,16 +202,16 @@ def tagged(directive: str, tag: str) -> str:
 
 def directive_in(request: Mapping[str, Any]) -> str | None:
     """Return the directive in a fork's request without its frame, the last one if there are several. None: not a fork."""
-    found = [body for body in _texts(request.get("messages") or ()) if _OPENING.match(body)]
-    if not found:
+    directives = [body for body in _texts(request.get("messages") or ()) if _OPENING.match(body)]
+    if not directives:
         return None
-    return _OPENING.sub("", found[-1], count=1).removesuffix(_CLOSING).removeprefix(prompt_text(__file__, "fork")).strip()
+    return _OPENING.sub("", directives[-1], count=1).removesuffix(_CLOSING).removeprefix(prompt_text(__file__, "fork")).strip()
 
 
 def is_fork(messages: Iterable[Mapping[str, Any]]) -> bool:
     """Whether these are a fork's messages. A fork cannot fork again."""
     return any(
-        (found := _OPENING.match(body)) and body.startswith(prompt_text(__file__, "fork"), found.end())
+        (opening := _OPENING.match(body)) and body.startswith(prompt_text(__file__, "fork"), opening.end())
         for body in _texts(messages)
     )
 
@@ -219,11 +220,6 @@ def _texts(messages: Iterable[Mapping[str, Any]]) -> Iterable[str]:
     for message in messages:
         if message.get("role") == "user" and isinstance(message.get("content"), list):
             yield from (str(block["text"]) for block in message["content"] if block.get("type") == "text")
-
-
-def _call_ids(messages: Iterable[Wire]) -> Iterable[str]:
-    for message in messages:
-        yield from (str(block.get("id")) for block in message["content"] if block["type"] == "tool_use")
 
 
 def _with_max_tokens(handover: Handover, wanted: int | None) -> Wire:

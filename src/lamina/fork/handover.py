@@ -78,9 +78,9 @@ def of_request(request: Mapping[str, Any], answer: Sequence[Wire]) -> Handover:
     """Build a handover for a run without a conversation of ours: a request it sent and the answer, with placeholders for the answer's
     calls."""
     heads = ("model", "max_tokens", "system", "tools")
-    sent = request["messages"]
-    marks = [block["cache_control"] for message in sent for block in message["content"] if "cache_control" in block]
-    messages = [{**message, "content": [_unmarked(block) for block in message["content"]]} for message in sent]
+    sent_messages = request["messages"]
+    marks = [block["cache_control"] for message in sent_messages for block in message["content"] if "cache_control" in block]
+    messages = [{**message, "content": [_unmarked(block) for block in message["content"]]} for message in sent_messages]
     messages += [{"role": "assistant", "content": list(answer)}] if answer else []
     chain = chain_of(messages)
     calls = tuple(str(block["id"]) for block in answer if block["type"] == "tool_use")
@@ -100,11 +100,11 @@ def of_request(request: Mapping[str, Any], answer: Sequence[Wire]) -> Handover:
 
 def altered(handover: Handover, messages: Sequence[Wire], why: Reason) -> Handover:
     """Return the handover with other messages, for a fork that cannot repeat its parent's. It names the reason and expects no cache hit."""
-    kept = tuple(messages)
-    chain = chain_of(kept)
+    own_messages = tuple(messages)
+    chain = chain_of(own_messages)
     return msgspec.structs.replace(
         handover,
-        messages=kept,
+        messages=own_messages,
         links=len(chain),
         last=chain[-1] if chain else b"",
         open_calls=(),

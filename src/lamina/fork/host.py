@@ -1,6 +1,6 @@
 """The services that the loop on top of a session provides to the layers. All are optional; another loop provides none.
 
-It is one frozen value, passed to `Session.lend` when the loop starts. The layers read it when they need it.
+It is one frozen value, handed over once, when the session or the loop on top of it is opened. The layers read it when they need it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # a session that provides nothing does not load these
     from ..memory.store.contract import ChangeReason
     from ..memory.store.scopes import MemoryLocation
     from ..memory.tool_writes import WriteOutcome
-    from ..tools.hooks.answers import HookOutcome
+    from ..tools.hooks.protocol import HookOutcome
     from ..tools.read_state import ReadState
     from ..tools.tool import FileChange
     from .tool_runner import ToolRunner
@@ -49,7 +49,7 @@ Bridge: TypeAlias = Callable[[str, str, str], "str | None"]
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
-    """Functions and values of your loop for the layers. Pass it to `session.lend`. All fields are optional.
+    """Functions and values of your loop for the layers. Pass it as `host` when you open a session. All fields are optional.
 
     `observer` is called with each event of a layer: its name, such as `"compaction"`, and its data, a dict. It runs in the thread that uses
     the session; an exception becomes a notice. `tool_runner` runs the tools of forks. `file_tools` names your tools that can open a local

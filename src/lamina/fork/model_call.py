@@ -61,47 +61,47 @@ class _Left(Exception):
 
 def ask_until(abort: Event, provider: Provider, ask: Ask, on_event: OnEvent | None = None) -> Reply:
     """Return the reply. Raises Aborted if the abort is set first."""
-    hear = on_event or ask.on_event
-    came: queue.SimpleQueue[_Arrival] = queue.SimpleQueue()
-    heard, left = Semaphore(0), Event()
+    listener = on_event or ask.on_event
+    arrivals: queue.SimpleQueue[_Arrival] = queue.SimpleQueue()
+    heard, abandoned = Semaphore(0), Event()
 
     def pass_on(event: dict[str, Any]) -> None:
-        came.put(event)
+        arrivals.put(event)
         heard.acquire()
-        if left.is_set():
+        if abandoned.is_set():
             raise _Left
 
     def call() -> None:
         try:
             if (prepare := getattr(provider, "prepare", None)) is not None:
                 prepare()
-            came.put(_Ready())
-            came.put(provider.ask(ask.request, purpose=ask.purpose, on_event=pass_on, abort=left))
+            arrivals.put(_Ready())
+            arrivals.put(provider.ask(ask.request, purpose=ask.purpose, on_event=pass_on, abort=abandoned))
         except BaseException as error:  # noqa: BLE001  # re-raised in the waiting thread
-            came.put(error)
+            arrivals.put(error)
 
     try:
         # Ctrl-C may already arrive here, when the thread has begun but start() has not returned.
         Thread(target=copy_context().run, args=(call,), name="lamina-ask", daemon=True).start()
         while not abort.is_set():
             try:
-                arrived = came.get(timeout=GLANCE)
+                arrival = arrivals.get(timeout=GLANCE)
             except queue.Empty:
                 continue
-            match arrived:
+            match arrival:
                 case Reply():
-                    return arrived
+                    return arrival
                 case BaseException():
-                    raise arrived
+                    raise arrival
                 case _Ready():
                     _begin(abort)
                 case _:
-                    if hear is not None:
-                        hear(arrived)
+                    if listener is not None:
+                        listener(arrival)
                     heard.release()
         raise Aborted
     finally:
-        left.set()
+        abandoned.set()
         heard.release()
 
 

@@ -20,11 +20,11 @@ class OfflineRun(NamedTuple):
 def run_so_far(request: Wire) -> OfflineRun:
     """Return how far a run has come, based on the calls after its directive."""
     messages = request["messages"]
-    places = [at for at, message in enumerate(messages) if any(text.startswith("<fork ") for text in texts_of(message))]
-    at = places[-1] if places else len(messages) - 1
-    done = [(str(one.given.get("file_path")), one) for one in read_turn(request, "", at).done]
-    read = {file: one for file, one in done if one.name == "Read"}
-    return OfflineRun(directive_in(request) or "", at, read, frozenset(file for file, one in done if one.name == "Write"))
+    places = [index for index, message in enumerate(messages) if any(text.startswith("<fork ") for text in texts_of(message))]
+    index = places[-1] if places else len(messages) - 1
+    calls = [(str(call.given.get("file_path")), call) for call in read_turn(request, "", index).done]
+    reads = {file: call for file, call in calls if call.name == "Read"}
+    return OfflineRun(directive_in(request) or "", index, reads, frozenset(file for file, call in calls if call.name == "Write"))
 
 
 def texts_of(message: Mapping[str, Any]) -> Iterator[str]:

@@ -98,8 +98,10 @@ def is_unattended(path: Path) -> bool:
         if b'"session_meta"' in raw or b'"task_started"' in raw:
             payload = (decode_object(raw) or {}).get("payload")
             if isinstance(payload, Mapping):
-                turn = payload.get("turn_attribution")
-                starter = _str(turn.get("turn_trigger") if isinstance(turn, Mapping) else payload.get("source")) or starter
+                if isinstance(turn := payload.get("turn_attribution"), Mapping):
+                    starter = _str(turn.get("turn_trigger"))  # editors may name nothing
+                else:
+                    starter = _str(payload.get("source")) or starter
     return starter == EXEC
 
 

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..core.errors import LaminaError
+from ..disk.regular_file import IrregularFile, open_regular
 from ..disk.transcripts.jsonl import Health, raw_lines, whole_objects
+from ..language.text import message
 from ..memory.store.secrets import redact
 from .catalogue import Tell, new_scan, scan_any
 from .scan import Scan, ScannedTurn
@@ -58,7 +60,7 @@ def search_exact(
                 yield from reversed(list(_matches(session, term, shown)))
             yield from _stored(session, term, shown)
         except (LaminaError, OSError) as error:
-            unread.append(str(error))
+            unread.append(message(error))
 
 
 def _needles(term: str) -> tuple[bytes, ...] | None:
@@ -154,11 +156,12 @@ def _stored(session: SourceSession, term: str, shown: Callable[[str], str]) -> I
     if not directory.is_dir() or directory.is_symlink():
         return
     for path in sorted(directory.iterdir()):
-        if path.is_symlink() or not path.is_file():
+        try:
+            with open_regular(path, follow=False) as file:
+                text = file.read(MOST_STORED).decode("utf-8", "replace")
+                time = os.fstat(file.fileno()).st_mtime
+        except IrregularFile:
             continue
-        with open(path, "rb") as file:
-            text = file.read(MOST_STORED).decode("utf-8", "replace")
-            time = os.fstat(file.fileno()).st_mtime
         if term.casefold() in text.casefold():
             when = datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds")
             yield ExactMatch(session, _turn_naming(session, path.name), when, f"stored result {path.name}", shown(text))

@@ -17,7 +17,7 @@ import msgspec
 
 from ..core.records import Foreign, Newer, Record
 from ..core.settings import Settings
-from ..disk.regular_file import FileStamp, stamp, stamp_of
+from ..disk.regular_file import FileStamp, open_regular, stamp, stamp_of
 from ..disk.transcripts.jsonl import MAX_LINE, Health, decode_object
 from .places import Origin
 from .positions import START, LinePosition, Placed, complete_end, read_placed, session_lines
@@ -111,7 +111,7 @@ class FollowedSession:
 
     def others(self, number: int) -> Iterator[Any]:
         """Yield the records of a turn that are of unknown kinds or newer, as they are in the file; None for one that is gone."""
-        with open(self.path, "rb") as file:
+        with open_regular(self.path) as file:
             for place, record in self._placed(number):
                 if isinstance(record, Foreign | Newer):
                     file.seek(place.offset)

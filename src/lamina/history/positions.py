@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ..core.record_lines import read_record
 from ..core.records import Record
+from ..disk.regular_file import open_regular
 from ..disk.transcripts.jsonl import MAX_LINE, Health, decode_object, parse_line, raw_lines
 from .claude_code import with_spills
 from .codex import CodexReader
@@ -95,7 +96,7 @@ def _follow(
 
 def complete_end(path: str | os.PathLike[str]) -> int:
     """Return the end of the last complete line. A last line without an end counts if it is whole."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         size = at = file.seek(0, os.SEEK_END)
         tail = b""
         while at and b"\n" not in tail and len(tail) <= MAX_LINE:

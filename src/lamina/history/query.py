@@ -20,8 +20,7 @@ import msgspec
 
 from ..core.inputs import check_type
 from ..core.settings import Settings
-from ..disk.home.loading import settings_in_force
-from ..disk.settings_files import lamina_home
+from ..disk.settings_files import lamina_home, settings_in_force
 from ..language.terms import stem, terms, unstemmed
 from ..memory.store.secrets import redact
 from .catalogue import Catalogue, Tell, day_words, with_catalogue

@@ -23,10 +23,11 @@ from ..core.records import Record
 from ..core.settings import Settings
 from ..core.usage import Usage
 from ..disk.paths.project import slug
-from ..disk.regular_file import open_regular, stamp_of
+from ..disk.regular_file import open_regular, read_start, stamp_of
 from ..disk.settings_files import lamina_home, user_home
 from ..disk.transcripts.jsonl import Health, decode_object, raw_lines
 from ..disk.transcripts.store import read_origin, read_transcript
+from ..language.text import message
 from ..memory.store.project_identity import read_identity
 from ..memory.store.scopes import locate_memory, project_root
 from .catalogue import Catalogue, IndexedFile, Tell, scan_any, with_catalogue
@@ -271,12 +272,7 @@ def read(
 
 def format_of(path: Path) -> Origin:
     """Return the agent in whose format a file is written: Codex, pi, or the one that Lamina and Claude Code share."""
-    try:
-        with open(path, "rb") as file:
-            head = file.read(HEAD_BYTES)
-    except OSError:
-        return "lamina"
-    for line in head.split(b"\n"):
+    for line in read_start(path, HEAD_BYTES).split(b"\n"):
         row = decode_object(line)
         if row is not None and isinstance(row.get("payload"), dict) and isinstance(row.get("type"), str):
             return "codex"
@@ -375,7 +371,7 @@ def _memory_files(
     try:
         found = locate_memory(cwd=cwd, home=home, settings=settings, user_home=user_home(environ) or home)
     except DiskError as error:
-        unread.append(str(error))
+        unread.append(message(error))
         return
     for directory in (found.path, found.team):
         if directory is not None and home not in directory.parents:

@@ -163,20 +163,20 @@ def relative_dates(text: str, written: date, *, plan: bool = False) -> list[Phra
     romance = language_of(text) in ("fr", "es")
     if not romance and not _may_hold(text):
         return []
-    masked = _MASKED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    masked = _MASKED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     matches = ((match, *_meant(match, written)) for match in _PHRASE.finditer(masked))
-    found = list[Phrase]()
-    at, line = 0, 1
+    phrases = list[Phrase]()
+    start, line = 0, 1
     for match, says, certain in romance_dates(masked, written) if romance else matches:
-        if len(found) == MOST_PHRASES:
+        if len(phrases) == MOST_PHRASES:
             break
-        line += masked.count("\n", at, match.start())
-        at = match.start()
+        line += masked.count("\n", start, match.start())
+        start = match.start()
         if not says or (match["bare"] is not None and not (plan or _is_announced(match, masked))):
             continue
         if not _GENERAL.search(_line_at(masked, match.start())) and not _DATED.match(masked, match.end()):
-            found.append(Phrase(match.start(), match.end(), line, match[0], says, certain))
-    return found
+            phrases.append(Phrase(match.start(), match.end(), line, match[0], says, certain))
+    return phrases
 
 
 def _is_announced(match: re.Match[str], text: str) -> bool:
@@ -316,6 +316,6 @@ def dated(text: str, phrases: Sequence[Phrase]) -> str:
     """Insert the date after each phrase, in its language. The original words stay in the text."""
     for phrase in sorted(phrases, reverse=True):
         says = _worded(phrase)
-        shown = f"（{says}）" if _WIDE.search(phrase.text) else f" ({says})"
-        text = f"{text[: phrase.end]}{shown}{text[phrase.end :]}"
+        insertion = f"（{says}）" if _WIDE.search(phrase.text) else f" ({says})"
+        text = f"{text[: phrase.end]}{insertion}{text[phrase.end :]}"
     return text

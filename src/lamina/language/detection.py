@@ -9,45 +9,19 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple, TypeAlias
 
+from .patterns import read_patterns
+
 Language: TypeAlias = Literal["en", "de", "fr", "es", "zh", "ja", "ko"]
 
 # The beginning of a message shows its language; the rest may be pasted text.
 _BEGINNING = 500
-# Common words of each language in Latin script, and the letters that only it has. Languages share words, so the counts decide.
-_COMMON: dict[Language, tuple[str, str]] = {
-    "en": ("the|an|is|are|was|and|or|of|to|we|i|you|it|in|for|with|not?|don['’]t|do|use|my|our|this|that|please|what|how", ""),
-    "de": (
-        "ich|bin|in|ab|du|wir|er|sie|es|der|die|das|de[mnr]|ist|sind|war|wird|werden|hat|nicht|und|oder|bitte|eine?[mnrs]?|keine?[mnrs]?"
-        "|zu[mr]?|von|vom|mit|ohne|auf|im|am|an|bei|bis|für|mir|mich|uns|nur|noch|schon|was|wann|wer|wie|warum|welche[nrs]?|weil|wenn|nie"
-        "|immer|soll|kannst|bist|mach|merke?|vergiss|benutze|schreibe?|erkläre?|hilfe?|hallo|danke|tschüss|guten|ja|nein|doch",
-        "äöüß",
-    ),
-    "fr": (
-        "les?|la|une?|des?|du|et|est|es|sont|dans|sur|pour|pas|ne|nous|je|suis|tu|il|elle|avec|sans|qui|que|ce|cette|aux?|mais|en|par|toujours"
-        "|jamais|plus|parce|oui|non|bonjour|merci|salut|mon|ma|mes|nos|notre|comment|pourquoi|quand|où|peux|réponds|utilise|écris|explique|hier|[ldjnscmt]['’]",
-        "çœâèêëîïôûù",
-    ),
-    "es": (
-        # "y" may be a name in code.
-        r"el|la|los|las|una?|(?<=\w )y(?= \w)|es|son|está|están|en|de|del|al|para|por|no|con|sin|que|se|lo|mi|mis|nuestr[oa]s?"
-        "|pero|siempre|nunca|porque|hola|gracias|cómo|qué|cuándo|dónde|soy|yo|tú|usa|hay|este|esta|más|muy|antes|favor|sobre|como|hoy|ayer|fue|escribe|explica",
-        "ñ¿¡áíóú",
-    ),
-}
-_WORDS = {name: re.compile(rf"\b(?:{words})(?:(?<=['’])|\b)", re.IGNORECASE) for name, (words, _) in _COMMON.items()}
-# A common word with this meaning is never left out.
-_NEGATIVE = re.compile(r"n(?:icht|ie|o|unca)|keine?[mnrs]?|pas|jamais|sans|sin|ohne", re.IGNORECASE)
+# The letters that only one of the languages in Latin script has. Their common words are in detection.txt.
+_LETTERS: dict[Language, str] = {"en": "", "de": "äöüß", "fr": "çœâèêëîïôûù", "es": "ñ¿¡áíóú"}
+_PATTERNS = read_patterns("detection")
 _SCRIPTS: tuple[tuple[Language, re.Pattern[str]], ...] = (
     ("ja", re.compile("[\u3040-\u30ff]")),
     ("ko", re.compile("[\uac00-\ud7af]")),
     ("zh", re.compile("[\u3400-\u9fff]")),
-)
-
-
-# Words of an English sentence. One that begins in Latin script and has more Latin words than foreign characters only quotes these.
-_ENGLISH = re.compile(
-    r"\b(?:the|an?|is|are|was|be|i|we|you|it|they|my|our|your|to|of|in|on|for|and|or|not|with|what|how|why|does|because|that|this)\b",
-    re.IGNORECASE,
 )
 _LATIN_WORD = re.compile(r"[A-Za-z\u00c0-\u024f]+")
 
@@ -77,9 +51,9 @@ def _any(*texts: str) -> str:
 
 
 # Paragraphs of a memory by their label, in any language.
-WHY = re.compile(rf"^(?:{_any(*(each.why for each in LABELS.values()))})\s*(?P<why>.+)$", re.MULTILINE)
-HOW = re.compile(rf"^(?:{_any(*(each.how for each in LABELS.values()))})", re.MULTILINE)
-ON = re.compile(rf"^(?:{_any(*(each.on for each in LABELS.values()))})", re.MULTILINE)
+WHY = re.compile(rf"^(?:{_any(*(labels.why for labels in LABELS.values()))})\s*(?P<why>.+)$", re.MULTILINE)
+HOW = re.compile(rf"^(?:{_any(*(labels.how for labels in LABELS.values()))})", re.MULTILINE)
+ON = re.compile(rf"^(?:{_any(*(labels.on for labels in LABELS.values()))})", re.MULTILINE)
 
 
 def language_of(text: str) -> Language:
@@ -94,8 +68,8 @@ def shown_language(text: str) -> Language | None:
     if script is not None and not _is_quoted(begins):
         return script
     counts = {
-        name: len(_WORDS[name].findall(begins)) + sum(begins.lower().count(letter) for letter in letters)
-        for name, (_, letters) in _COMMON.items()
+        name: len(_PATTERNS[name].findall(begins)) + sum(begins.lower().count(letter) for letter in letters)
+        for name, letters in _LETTERS.items()
     }
     best = max(counts, key=counts.__getitem__)  # English comes first, so it wins a tie
     return best if counts[best] else None
@@ -105,7 +79,9 @@ def _is_quoted(text: str) -> bool:
     """Tell whether the characters of another script in a text are only quoted in an English sentence."""
     foreign = sum(len(pattern.findall(text)) for _, pattern in _SCRIPTS)
     words = _LATIN_WORD.findall(text)
-    return len(words) > foreign and _LATIN_WORD.match(text.lstrip()) is not None and _ENGLISH.search(text) is not None
+    return (
+        len(words) > foreign and _LATIN_WORD.match(text.lstrip()) is not None and _PATTERNS["sentence"].search(text) is not None
+    )
 
 
 def without_common_words(text: str) -> str:
@@ -115,8 +91,8 @@ def without_common_words(text: str) -> str:
     """
     if (language := language_of(text)) not in ("de", "fr", "es"):
         return text
-    rest = _WORDS[language].sub(lambda found: found[0] if _NEGATIVE.fullmatch(found[0]) else " ", text)
-    return rest if re.search(r"\w", rest) else text
+    remainder = _PATTERNS[language].sub(lambda word: word[0] if _PATTERNS["negative"].fullmatch(word[0]) else " ", text)
+    return remainder if re.search(r"\w", remainder) else text
 
 
 def labels_for(text: str) -> Labels:

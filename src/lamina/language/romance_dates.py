@@ -57,17 +57,17 @@ def romance_dates(text: str, written: date) -> Iterator[tuple[re.Match[str], str
 
 
 def _meant(match: re.Match[str], written: date) -> tuple[str, bool]:
-    found = {name: " ".join(value.lower().split()) for name, value in match.groupdict().items() if value is not None}
-    if "day" in found:
-        word = found["day"]
+    words = {name: " ".join(value.lower().split()) for name, value in match.groupdict().items() if value is not None}
+    if "day" in words:
+        word = words["day"]
         return (written + timedelta(_DAYS[word])).isoformat(), word != "mañana"  # also "morning"
-    if unit := found.get("span") or found.get("span_last"):
-        return span(written, _unit(unit), _steps(found.get("span_step") or found["span_step_first"])), False
-    if "ago" in found:
-        return ago(written, _count(found["ago"]), _unit(found["ago_unit"]))
-    if count := found.get("ahead") or found.get("bare_count"):
-        return ahead(written, _count(count), _unit(found.get("ahead_unit") or found["bare_unit"])), False
-    return _weekday(found, written), False
+    if unit := words.get("span") or words.get("span_last"):
+        return span(written, _unit(unit), _steps(words.get("span_step") or words["span_step_first"])), False
+    if "ago" in words:
+        return ago(written, _count(words["ago"]), _unit(words["ago_unit"]))
+    if count := words.get("ahead") or words.get("bare_count"):
+        return ahead(written, _count(count), _unit(words.get("ahead_unit") or words["bare_unit"])), False
+    return _weekday(words, written), False
 
 
 def _weekday(found: dict[str, str], written: date) -> str:

@@ -43,6 +43,8 @@ _ENDINGS = (
 # Endings by their last letter, which is the last letter of the word.
 _BY_LAST = {last: tuple(ending for ending in _ENDINGS if ending[-1] == last) for last in {ending[-1] for ending in _ENDINGS}}
 _SHORTEST_STEM = 3
+# Characters in front of the first matching word of a long text.
+LEAD_CHARS = 20
 _VOWELS = frozenset("aeou")
 
 
@@ -75,29 +77,29 @@ def terms(text: str) -> list[str]:
 
 def searchable(text: str) -> list[str]:
     """Return all terms that a question about this text may contain, for an index: also question words and single characters."""
-    found: list[str] = []
+    words: list[str] = []
     for run in _RUN.finditer(normal(text)):
         if run["word"] is None:
-            found += chain(pairs(run[0]), run[0] if len(run[0]) > 1 else "")
+            words += chain(pairs(run[0]), run[0] if len(run[0]) > 1 else "")
         elif run[0] not in STOP_WORDS:
-            found.append(stem(run[0]))
-    return found
+            words.append(stem(run[0]))
+    return words
 
 
 def unstemmed(text: str) -> list[str]:
     """Return the terms with whole words instead of stems, for an index with a stemmer of its own."""
-    found: list[str] = []
+    words: list[str] = []
     for run in _RUN.finditer(_ASKING.sub(" ", normal(text))):
         if run["word"] is None:
-            found += pairs(run[0])
+            words += pairs(run[0])
         elif run[0] not in STOP_WORDS:
-            found.append(run[0])
-    return found
+            words.append(run[0])
+    return words
 
 
 def pairs(run: str) -> list[str]:
     """Return all pairs of adjacent characters; a single character is returned as it is."""
-    return [run[at : at + 2] for at in range(max(1, len(run) - 1))]
+    return [run[index : index + 2] for index in range(max(1, len(run) - 1))]
 
 
 def sought(text: str) -> list[str]:
@@ -116,28 +118,46 @@ def highlights(text: str, question: str, most: int = 1_000) -> list[tuple[int, i
     The ranges are in order and do not overlap. At most `most` are returned.
     """
     wanted = set(sought(question))
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for run in _LETTERS.finditer(text) if wanted else ():
         for start, end in _matches(run[0], wanted):
-            if found and found[-1][1] >= run.start() + start:
-                found[-1] = (found[-1][0], max(found[-1][1], run.start() + end))
+            if ranges and ranges[-1][1] >= run.start() + start:
+                ranges[-1] = (ranges[-1][0], max(ranges[-1][1], run.start() + end))
             else:
-                found.append((run.start() + start, run.start() + end))
-        if len(found) >= most:
-            return found[:most]
-    return found
+                ranges.append((run.start() + start, run.start() + end))
+        if len(ranges) >= most:
+            return ranges[:most]
+    return ranges
 
 
 def _matches(run: str, wanted: set[str]) -> list[tuple[int, int]]:
     plain = normal(run)
     if len(plain) != len(run):  # letters that fold to several, such as a ligature: the word matches as a whole
         return [(0, len(run))] if not wanted.isdisjoint(searchable(run)) else []
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for part in _RUN.finditer(plain):
         if part["word"] is not None:
-            found += [part.span()] if stem(part[0]) in wanted else []
+            ranges += [part.span()] if stem(part[0]) in wanted else []
         else:
-            steps = ((part.start() + at, pair) for at, pair in enumerate(pairs(part[0])))
-            found += [(at, at + len(pair)) for at, pair in steps if pair in wanted]
-            found += [(part.start() + at, part.start() + at + 1) for at, sign in enumerate(part[0]) if sign in wanted]
-    return sorted(found)
+            steps = ((part.start() + index, pair) for index, pair in enumerate(pairs(part[0])))
+            ranges += [(index, index + len(pair)) for index, pair in steps if pair in wanted]
+            ranges += [(part.start() + index, part.start() + index + 1) for index, sign in enumerate(part[0]) if sign in wanted]
+    return sorted(ranges)
+
+
+def matches(text: str, query: str, *, exact: bool = False) -> list[tuple[int, int]]:
+    """Return where a text matches: the words of the query, or with `exact` the query itself, on one line."""
+    if not exact:
+        return highlights(text, query)
+    return [match.span() for match in re.finditer(re.escape(" ".join(query.split())), text, re.IGNORECASE)]
+
+
+def excerpt_range(line: str, query: str, most: int, *, exact: bool = False) -> tuple[int, int]:
+    """Return where the part of at most `most` characters with the most matches begins and ends. It begins with a whole word."""
+    if len(line) <= most:
+        return 0, len(line)
+    starts = [start for start, _ in matches(line, query, exact=exact)]
+    best = max(starts, key=lambda start: (sum(start <= other < start + most for other in starts), -start), default=0)
+    begin = max(0, min(best - LEAD_CHARS, len(line) - most))
+    begin = line.find(" ", begin, best) + 1 or begin if begin else 0
+    return begin, begin + most

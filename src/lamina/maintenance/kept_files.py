@@ -16,8 +16,8 @@ from ..core.settings import Settings
 from ..disk.files import is_bookkeeping
 from ..disk.locks.lock_file import live_holder
 from ..disk.paths.project import slug
+from ..disk.regular_file import list_entries, open_regular, subdirectories
 from ..disk.temp_files import is_temp
-from ..disk.transcripts.search import project_directories
 from ..disk.transcripts.store import lock_path
 from ..memory.store.index import INDEX
 from ..memory.store.project_identity import list_known_projects
@@ -64,7 +64,7 @@ class KeptFiles(NamedTuple):
 
 def kept_files(home: Path, cwd: Path, settings: Settings, *, person: Path | None, everywhere: bool) -> KeptFiles:
     """Return the stored files of one project, or of all, including memory directories set by settings and agents."""
-    projects = project_directories(home / "projects") if everywhere else directories_of_project(home, cwd)
+    projects = subdirectories(home / "projects") if everywhere else directories_of_project(home, cwd)
     trees = [project_root(cwd), Path(os.path.realpath(cwd))]
     if everywhere:
         trees += [known.path for known in list_known_projects(home)]
@@ -123,7 +123,7 @@ def regular_files(directory: Path, *, skip: set[Path] | None = None) -> Iterator
 
 def irregular_files(directory: Path) -> Iterator[Path]:
     """Yield everything below `directory` that is neither a file nor a directory: links, pipes, devices."""
-    for entry in _entries(directory):
+    for entry in list_entries(directory):
         if not entry.is_file(follow_symlinks=False) and not entry.is_dir(follow_symlinks=False):
             yield Path(entry.path)
     for below in subdirectories(directory):
@@ -146,32 +146,20 @@ def unlisted_directories(directory: Path) -> Iterator[tuple[Path, OSError]]:
 
 def directories_with_temps(directory: Path) -> Iterator[Path]:
     """Yield the directories below `directory`, itself included, that contain temporary files."""
-    if any(is_temp(entry.name) for entry in _entries(directory)):
+    if any(is_temp(entry.name) for entry in list_entries(directory)):
         yield directory
     for below in subdirectories(directory):
         yield from directories_with_temps(below)
 
 
 def _files_in(directory: Path) -> list[Path]:
-    found = (entry for entry in _entries(directory) if entry.is_file(follow_symlinks=False))
+    found = (entry for entry in list_entries(directory) if entry.is_file(follow_symlinks=False))
     return sorted(Path(entry.path) for entry in found if not is_bookkeeping(entry.name) and entry.name != "writer.lock")
-
-
-def subdirectories(directory: Path) -> list[Path]:
-    return sorted(Path(entry.path) for entry in _entries(directory) if entry.is_dir(follow_symlinks=False))
-
-
-def _entries(directory: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(directory) as found:
-            return list(found)
-    except OSError:
-        return []
 
 
 def windows(path: Path, size: int, overlap: int) -> Iterator[bytes]:
     """Read a file in parts that overlap, so that every text shorter than `overlap` is complete in one of them."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         end = b""
         while part := file.read(size):
             yield end + part

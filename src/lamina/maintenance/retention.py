@@ -27,9 +27,10 @@ from ..disk.files import read, remove, update
 from ..disk.home.ledger import day_of, ledger_file
 from ..disk.home.ledger import list_ledger_days as ledger_days
 from ..disk.locks.lock_file import LifeLock
-from ..disk.transcripts.search import project_directories
+from ..disk.regular_file import subdirectories
 from ..disk.transcripts.store import lock_path
 from ..disk.trees.rewrite import remove_tree
+from ..language.text import encodable
 from ..language.wording import counted
 from .kept_files import MEMORY, SessionFiles, regular_files, session_files, windows
 
@@ -119,7 +120,7 @@ def _referred(ids: set[str], home: Path) -> set[str]:
     """Return the ids that an existing memory or its history refers to."""
     wanted = {one.encode(): one for one in ids}
     found: set[str] = set()
-    for project in project_directories(home / "projects"):
+    for project in subdirectories(home / "projects"):
         for path in regular_files(project / MEMORY, skip={project / MEMORY / ".history" / "git"}):
             if path.suffix in (".md", ".jsonl"):
                 with suppress(OSError):
@@ -139,7 +140,7 @@ def remove_sessions(planned: RetentionPlan, home: Path, *, now: float, days: flo
         with closing(lock):
             line = RemovedSession(now, files.id, files.transcript.parent.name, modified, size, days)
             with Appender.open(home / JOURNAL) as journal:
-                journal.append([msgspec.json.encode(line)])
+                journal.append([msgspec.json.encode(line, enc_hook=encodable)])
                 journal.sync()
             remove(files.transcript)
             done.append(line)

@@ -18,7 +18,7 @@ import msgspec
 from ..core.errors import LaminaError
 from ..core.settings import Settings
 from ..disk.paths.project import slug
-from ..disk.transcripts.search import project_directories
+from ..disk.regular_file import subdirectories
 from ..memory.store.project_identity import ProjectIdentity, identify, read_identity, write_identity
 from ..memory.store.scopes import project_root
 from . import retention
@@ -85,7 +85,7 @@ def _retention(home: Path, settings: Settings, now: float) -> str | None:
     if days is not None and not 0 <= now - before.passed < retention.DAY:
         retention.save_state(home, msgspec.structs.replace(before, passed=now))
         retention.finish_removals(home)
-        directories = project_directories(home / "projects")
+        directories = subdirectories(home / "projects")
         planned = retention.plan_removal(directories, home, now=now, older_than=days * retention.DAY)
         retention.remove_sessions(planned, home, now=now, days=days)
     return retention.announce(home)

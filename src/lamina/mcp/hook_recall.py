@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ..core.policy import SurfacingPolicy
+from ..disk.regular_file import open_regular
 from ..history.rollout_lines import BasePart, find_bases
 from ..memory.recall.plan import RecallQuestion, SeenMemories, reason_to_skip, split_user_words
 from ..memory.recall.selection import choose_by_ranker
@@ -71,7 +72,7 @@ def _tail(path: Path) -> bytes:
         parts = (*find_bases(path).parts, BasePart(str(path), os.stat(path).st_size))
         for part in reversed(parts):
             room = MOST_READ - len(data)
-            with open(part.path, "rb") as file:
+            with open_regular(part.path) as file:
                 file.seek(max(0, part.size - room))
                 data = file.read(min(room, part.size)) + data
     except OSError:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ..core.reach import Reach
 from ..core.settings import Settings
+from ..disk.regular_file import open_regular
 from ..disk.session_files.spills import DIRECTORY, open_spills
 from ..layers.l1_results.plan import ArrivedResult, ResultBudget, alone, budget_for, weigh
 from ..layers.l1_results.preview import head_of, last_lines, line_end, persisted, rest_of
@@ -75,7 +76,7 @@ def _preview(given: HookInput, found: ToolText, directory: Path, budget: ResultB
     most, end_bytes = whole - most_end, most_end * BYTES_PER_CHARACTER
     if found.stored is not None:
         path, size = found.stored, found.stored.stat().st_size
-        with open(found.stored, "rb") as file:
+        with open_regular(found.stored) as file:
             data = file.read(BYTES_PER_CHARACTER * (most + 1))
             file.seek(max(len(data), size - end_bytes))
             tail = file.read(end_bytes)

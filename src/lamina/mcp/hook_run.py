@@ -117,14 +117,11 @@ def wants_review(project: ServedProject, given: HookInput) -> bool:
         return False
     if not path.is_file() or path.stat().st_size > MOST_TRANSCRIPT:
         return False
-    return project.agent != "codex" or project.settings.extraction_non_interactive or not _is_exec(path)
-
-
-def _is_exec(path: Path) -> bool:
-    """Whether the last turn of a Codex session was asked for by `codex exec`, without a user in front of it."""
+    if project.agent != CODEX or project.settings.extraction_non_interactive:
+        return True
     from ..history.codex import is_unattended
 
-    return is_unattended(path)
+    return not is_unattended(path)
 
 
 def start_child(work: str, agent: str, data: bytes) -> None:

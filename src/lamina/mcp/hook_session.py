@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..core.fence import escape, fence
 from ..core.prompt_files import prompt_sections
+from ..disk.regular_file import open_regular
 from ..language.wording import counted
 from ..memory.store.scopes import INBOX
 from ..memory.store.topic import INDEX
@@ -29,10 +30,10 @@ NOTES = Path("session-memory") / "summary.md"
 def session_start(project: ServedProject, given: HookInput, most: int) -> str | None:
     """Return the index of memories and the number of pending changes.
 
-    A resumed session has them already. An agent that writes memories itself also sends their index.
+    A resumed session and a fork have them already. An agent that writes memories itself also sends their index.
     """
     settings = project.settings
-    if given.source == "resume" or given.agent_id or not settings.memory:
+    if given.source in ("resume", "fork") or given.agent_id or not settings.memory:
         return None
     place = project.locate_memory(settings)
     if place is None or not place.path.is_dir():
@@ -90,8 +91,8 @@ def before_compaction(project: ServedProject, given: HookInput, most: int) -> st
 def _statements(path: Path) -> Sequence[str]:
     """Return the newest sentences of the user that hold beyond the current task, and what the user asked to remember."""
     from ..core.log import Log
-    from ..core.memory_requests import asks_for_memory
     from ..history.sessions import read
+    from ..language.memory_requests import asks_for_memory
     from ..layers.l5_extract.signals import SENTENCE_CHARS, find_signals
     from ..memory.recall.plan import user_words
     from ..memory.store.secrets import redact
@@ -111,7 +112,7 @@ def _notes(directory: Path) -> str:
     from ..memory.store.secrets import redact
 
     try:
-        with open(directory / NOTES, "rb") as file:
+        with open_regular(directory / NOTES) as file:
             return redact(file.read(MOST_NOTES).decode("utf-8", "replace")).text[: MOST_NOTES - 500].strip()
     except OSError:
         return ""

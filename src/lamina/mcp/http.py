@@ -46,10 +46,10 @@ class LoopbackOnly:
         await self._app(scope, receive, send)
 
     def _refusal(self, headers: dict[bytes, bytes]) -> PlainTextResponse | None:
-        if not loopback.is_local_host(headers.get(b"host", b"")):
+        if not loopback.is_local(b"//" + headers.get(b"host", b"")):
             return PlainTextResponse("Only requests to this machine are answered.", 403)
         origin = headers.get(b"origin")
-        if origin is not None and not loopback.is_local_origin(origin):
+        if origin is not None and not loopback.is_local(origin):
             return PlainTextResponse("Requests of other sites are refused.", 403)
         given = headers.get(b"authorization", b"").decode("latin-1")
         if not hmac.compare_digest(given.encode(), f"Bearer {self._token}".encode()):

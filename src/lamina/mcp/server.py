@@ -32,6 +32,7 @@ SESSION_URI = "lamina://session/"
 # Resources listed of each kind; a search finds the rest.
 MOST_LISTED = 100
 # The cursor of the second page of resources. Clients list resources at their start, and sessions take longer to list than memories.
+# Claude Code asks for every page then, so its plugin has the first alone.
 SESSIONS_PAGE = "sessions"
 # Characters of a wrong name that an error shows.
 _SHOWN = 100
@@ -195,7 +196,7 @@ class LaminaServer:
             raise _unknown_cursor(cursor)
         headers = self.project.list_memories()[:MOST_LISTED]
         memories = [_resource(MEMORY_URI, header.name, header.name, description=header.description) for header in headers]
-        return {"resources": memories, "nextCursor": SESSIONS_PAGE}
+        return {"resources": memories} if self._answers_hooks else {"resources": memories, "nextCursor": SESSIONS_PAGE}
 
     def _resource(self, uri: str) -> str:
         from .memory_tools import MemoryTools

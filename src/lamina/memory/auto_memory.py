@@ -18,6 +18,7 @@ from ..core.settings import Settings
 from ..core.settings.table import Resolved
 from ..disk.home.agent_homes import agent_homes
 from ..disk.paths.project import slug
+from ..disk.regular_file import read_start
 from ..disk.settings_files import LOCAL_PATH, PROJECT_PATH
 from .store.scopes import project_root
 
@@ -79,9 +80,7 @@ def _variables(environ: Mapping[str, str], documents: list[tuple[Path, dict[str,
 
 def _document(path: Path) -> dict[str, Any] | None:
     try:
-        with open(path, "rb") as file:
-            data = file.read(MOST_BYTES)
-        document = msgspec.json.decode(data)
-    except (OSError, *UNDECODABLE):
+        document = msgspec.json.decode(read_start(path, MOST_BYTES))
+    except UNDECODABLE:
         return None
     return document if isinstance(document, dict) else None

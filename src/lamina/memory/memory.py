@@ -20,8 +20,10 @@ from ..core.errors import DiskError, InputError, PathRefused
 from ..core.inputs import check_type
 from ..core.settings import Finding, Mode, Scope, Settings
 from ..disk.paths.memory_paths import check_root
+from ..disk.regular_file import read_start
 from ..disk.settings_files import checked_home, lamina_home, user_home
 from ..disk.temp_files import Durability
+from ..language.text import Text, message
 from .recall.library import LoadedIndex, MemoryLibrary, ScopeName, scope_modes, with_prefix
 from .recall.library import Recalled as Recalled
 from .store.contract import ChangeReason, MemoryVersion, Proposed, Saved, WriteRules
@@ -74,7 +76,7 @@ class Merged(NamedTuple):
 class Memory:
     """A project's memory. Open it with `Memory.open`, as a context manager. Not thread-safe."""
 
-    __slots__ = ("_git", "_library", "_stores", "notices", "place")
+    __slots__ = ("_library", "_stores", "notices", "place")
 
     def __init__(
         self,
@@ -85,7 +87,6 @@ class Memory:
         settings: Settings | None = None,
     ) -> None:
         self.place = place
-        self._git = settings is not None and settings.history_git  # whether git mirrors the changes
         self._stores = stores
         readable = {scope: gated.store.topic_files for scope, gated in stores.items() if gated.readable}
         self._library = MemoryLibrary(
@@ -144,12 +145,7 @@ class Memory:
         return self.place.path
 
     def close(self) -> None:
-        """Mirror the changes to git, then close the stores. Nothing can be read or written afterwards."""
-        store, git, self._git = self._stores["private"].store, self._git, False
-        if git and store.history.written:
-            from .store.git import sync_git
-
-            sync_git(store.root, store.history, environ=os.environ)
+        """Close the stores. Nothing can be read or written afterwards."""
         for scope in self._stores.values():
             scope.store.close()
 
@@ -164,7 +160,7 @@ class Memory:
         check_type("scope", scope, str)
         if (found := self._stores.get(scope)) is None:
             if scope not in get_args(ScopeName):
-                raise InputError("scope", f"unknown scope {scope!r}", f"use {' or '.join(get_args(ScopeName))}")
+                raise InputError("scope", Text("unknown scope {scope!r}", scope=scope), f"use {' or '.join(get_args(ScopeName))}")
             raise InputError("scope", "team memory is off", "enable it with the setting team")
         return found
 
@@ -458,14 +454,8 @@ def _rules(settings: Settings, cwd: StrPath) -> WriteRules:
 
 def _read_instructions(cwd: StrPath) -> list[str]:
     """Return the project's own instruction files, as far as they can be read."""
-    texts = list[str]()
-    for name in INSTRUCTION_FILES:
-        try:
-            with open(project_root(cwd) / name, "rb") as file:
-                texts.append(file.read(MOST_INSTRUCTIONS).decode("utf-8", "replace"))
-        except OSError:
-            continue
-    return texts
+    starts = (read_start(project_root(cwd) / name, MOST_INSTRUCTIONS) for name in INSTRUCTION_FILES)
+    return [start.decode("utf-8", "replace") for start in starts if start]
 
 
 # The memory of an agent type
@@ -497,6 +487,6 @@ def open_agent_memory(place: AgentMemoryLocation, *, settings: Settings, cwd: St
         if kept_out is not None and store.root.stat(IGNORED) is None:
             store.root.replace(IGNORED, kept_out, durability=durability)
     except DiskError as error:
-        store.notices += (str(error),)
+        store.notices += (message(error),)
     gated = GatedStore(store, agent_memory_mode(place.scope, settings), _rules(settings, cwd))
     return Memory(here, {"private": gated}, project=project_root(cwd))

@@ -1,5 +1,5 @@
-"""Git status at the start of a session. The repository is not trusted: none of its programs runs, and nothing is written to
-it.
+"""Git status at the start of a session, and earlier versions of a file. The repository is not trusted: none of its programs runs,
+and nothing is written to it.
 
 A repository's configuration names programs: `core.fsmonitor`, hooks, filters that `git status` runs over changed files,
 external diffs, signature checkers, transports for missing objects. The repository chooses the names of its filters, so
@@ -20,10 +20,11 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -31,6 +32,7 @@ from ..core.errors import DiskError
 from ..core.settings.kinds import printable
 from ..disk.child import BoundedOutput, ChildProgram, run_child
 from ..disk.git import git_environ, git_program
+from ..disk.regular_file import open_regular
 from ..disk.session_files.spool import Spool
 from .safe_read import FileText, read_text
 
@@ -50,13 +52,6 @@ _UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard", "--directory",
 _LOG = ("log", "-z", f"--max-count={MOST_COMMITS}", "--no-decorate", "--no-show-signature", "--format=%h %s")
 
 
-class GitAnswer(msgspec.Struct, frozen=True):
-    """The fields of a command's output. `whole` is False if the command took too long, printed too much or failed."""
-
-    fields: tuple[str, ...]
-    whole: bool
-
-
 def git_status(cwd: Path, *, environ: Mapping[str, str], seconds: float = SECONDS) -> str | None:
     """Return branch, changes and last commits as text to be fenced, or None outside a repository."""
     repository = find_repository(cwd)
@@ -64,11 +59,28 @@ def git_status(cwd: Path, *, environ: Mapping[str, str], seconds: float = SECOND
         return None
     head = head_of(repository)
     git = git_program(environ, outside=repository.top)
-    answers = _ask(git, repository, head, environ, seconds) if git is not None else {}
-    return "\n".join(_report(head, default_branch(repository), answers))
+    answers = _ask_all(git, repository, head, environ, seconds) if git is not None else {}
+    main = default_branch(repository)
+    lines = [f"Branch: {_line(head.branch)}" if head.branch is not None else "Branch: none (detached HEAD)"]
+    if main is not None and main != head.branch:
+        lines.append(f"Main branch: {_line(main)}")
+    if head.commit is None and head.branch is not None:
+        lines.append("No commits found.")
+    commits, _ = answers.pop("log", ((), True))
+    if answers:
+        lines += ["", "Changes:", *_changes(answers)]
+    if commits:
+        lines += ["", "Last commits:", *map(_line, commits)]
+    return "\n".join(lines)
 
 
-def _ask(git: str, repository: GitRepository, head: GitHead, environ: Mapping[str, str], seconds: float) -> dict[str, GitAnswer]:
+# The fields of a command's output, and whether they are all.
+GitAnswer: TypeAlias = tuple[tuple[str, ...], bool]
+
+
+def _ask_all(
+    git: str, repository: GitRepository, head: GitHead, environ: Mapping[str, str], seconds: float
+) -> dict[str, GitAnswer]:
     """Run all commands in parallel."""
     exclude = repository.common / "info" / "exclude"
     commands: dict[str, Sequence[str]] = {
@@ -79,7 +91,7 @@ def _ask(git: str, repository: GitRepository, head: GitHead, environ: Mapping[st
         commands |= {"staged": (*_DIFF, "--cached", head.commit), "log": (*_LOG, head.commit)}
     settings = [word for name, value in comparison_settings(repository).items() for word in ("-c", f"{name}={value}")]
     line = [git, "--no-pager", *settings]
-    with _copied_index(repository) as index:
+    with _copied_index(repository) as index, ThreadPoolExecutor(len(commands)) as pool:
         variables = {**git_variables(repository, environ), "GIT_INDEX_FILE": str(index)}
         if index == repository.git / "index":
             # No copy could be made: better to list a file too many than to write the index.
@@ -87,10 +99,9 @@ def _ask(git: str, repository: GitRepository, head: GitHead, environ: Mapping[st
 
         def ask(command: Sequence[str]) -> GitAnswer:
             data, ended_well = ask_git([*line, *command], repository, variables, seconds)
-            return GitAnswer(fields_of(data), ended_well)
+            return fields_of(data), ended_well
 
-        with ThreadPoolExecutor(len(commands)) as pool:
-            return dict(zip(commands, pool.map(ask, commands.values()), strict=True))
+        return dict(zip(commands, pool.map(ask, commands.values()), strict=True))
 
 
 @contextmanager
@@ -99,7 +110,7 @@ def _copied_index(repository: GitRepository) -> Iterator[Path]:
     index = repository.git / "index"
     data = b""
     try:
-        with open(index, "rb") as file:
+        with open_regular(index) as file:
             data = file.read(MOST_INDEX_BYTES + 1)
         spool = Spool.create(tempfile.gettempdir(), limit=MOST_INDEX_BYTES) if len(data) <= MOST_INDEX_BYTES else None
     except (OSError, DiskError):
@@ -144,29 +155,16 @@ def fields_of(data: bytes) -> tuple[str, ...]:
     return tuple(data.decode("utf-8", "replace").split("\0")[:-1])
 
 
-def _report(head: GitHead, main: str | None, answers: Mapping[str, GitAnswer]) -> list[str]:
-    lines = [f"Branch: {_line(head.branch)}" if head.branch is not None else "Branch: none (detached HEAD)"]
-    if main is not None and main != head.branch:
-        lines.append(f"Main branch: {_line(main)}")
-    if head.commit is None and head.branch is not None:
-        lines.append("No commits found.")
-    if "changed" in answers:
-        lines += ["", "Changes:", *_changes(answers)]
-    if (log := answers.get("log")) is not None and log.fields:
-        lines += ["", "Last commits:", *map(_line, log.fields)]
-    return lines
-
-
 def _changes(answers: Mapping[str, GitAnswer]) -> list[str]:
     """List the changes as `git status --short` does: staged, changed in the working tree, untracked."""
-    both = (answers[name].fields if name in answers else () for name in ("staged", "changed"))
+    both = (answers[name][0] if name in answers else () for name in ("staged", "changed"))
     # Status letter and path alternate.
-    staged, changed = ({path: status[:1] for status, path in zip(one[::2], one[1::2], strict=False)} for one in both)
+    staged, changed = ({path: status[:1] for status, path in zip(fields[::2], fields[1::2], strict=False)} for fields in both)
     lines = [f"{staged.get(path, ' ')}{changed.get(path, ' ')} {_line(path)}" for path in sorted({*staged, *changed})]
-    lines += [f"?? {_line(path)}" for path in answers["untracked"].fields]
+    lines += [f"?? {_line(path)}" for path in answers["untracked"][0]]
     if len(lines) > MOST_CHANGES:
         lines[MOST_CHANGES:] = [f"… and {len(lines) - MOST_CHANGES:,} more"]
-    if not all(answer.whole for name, answer in answers.items() if name != "log"):
+    if not all(whole for _, whole in answers.values()):
         lines.append("(incomplete: git did not finish in time)")
     return lines or ["none"]
 
@@ -198,27 +196,24 @@ class GitHead(msgspec.Struct, frozen=True):
 
 
 def find_repository(cwd: Path) -> GitRepository | None:
-    here = Path(os.path.realpath(cwd))
-    for top in (here, *here.parents):
+    """Find the repository of a directory. A `.git` file leads to a worktree, whose repository points back at it, or to a submodule inside
+    the parent repository."""
+    directory = Path(os.path.realpath(cwd))
+    for top in (directory, *directory.parents):
         dot = top / ".git"
         if dot.is_dir() and (dot / "HEAD").exists():
             return GitRepository(top, dot, dot)
-        if dot.is_file():
-            return _linked(top, dot)
+        if not dot.is_file():
+            continue
+        git = _pointed(dot, "gitdir: ")
+        if git is None:
+            return None
+        if _pointed(git / "gitdir") == dot:
+            common = _pointed(git / "commondir")
+            return GitRepository(top, git, common) if common is not None and git.parent == common / "worktrees" else None
+        above = any(git.is_relative_to(parent / ".git" / "modules") for parent in top.parents)
+        return GitRepository(top, git, git) if above else None
     return None
-
-
-def _linked(top: Path, dot: Path) -> GitRepository | None:
-    """Resolve a `.git` file: to a worktree, whose repository points back at it, or to a submodule inside the parent
-    repository."""
-    git = _pointed(dot, "gitdir: ")
-    if git is None:
-        return None
-    if _pointed(git / "gitdir") == dot:
-        common = _pointed(git / "commondir")
-        return GitRepository(top, git, common) if common is not None and git.parent == common / "worktrees" else None
-    above = any(git.is_relative_to(directory / ".git" / "modules") for directory in top.parents)
-    return GitRepository(top, git, git) if above else None
 
 
 def _pointed(file: Path, prefix: str = "") -> Path | None:
@@ -246,7 +241,7 @@ def default_branch(repository: GitRepository) -> str | None:
 def comparison_settings(repository: GitRepository) -> dict[str, str]:
     """Read the settings of the `core` section that control how files are compared. Settings that could name a program are
     ignored."""
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     section = ""
     for line in (_content(repository.common / "config") or "").split("\n"):
         if line.lstrip().startswith("["):
@@ -254,8 +249,8 @@ def comparison_settings(repository: GitRepository) -> dict[str, str]:
         elif section == "[core]" and (setting := _SETTING.fullmatch(line)):
             name, value = setting["name"].casefold(), setting["value"].casefold()
             if name in HARMLESS and value in _VALUES:
-                found[f"core.{name}"] = value
-    return found
+                settings[f"core.{name}"] = value
+    return settings
 
 
 def is_ref(name: str) -> bool:
@@ -275,3 +270,33 @@ def _commit(repository: GitRepository, ref: str) -> str | None:
 def _content(path: Path, most: int = 1 << 16) -> str | None:
     content = read_text(Path(os.path.realpath(path)), most=most)
     return content.text if isinstance(content, FileText) else None
+
+
+MOST_VERSIONS = 40
+
+
+class FileVersion(NamedTuple):
+    commit: str
+    time: float
+    data: bytes
+
+
+def find_version(file: Path, is_wanted: Callable[[bytes], bool], *, environ: Mapping[str, str], most: int) -> FileVersion | None:
+    """Return the newest version of a file that is wanted; None if no commit of the current branch has it."""
+    repository = find_repository(file.parent)
+    head = head_of(repository).commit if repository is not None else None
+    git = git_program(environ, outside=repository.top) if repository is not None else None
+    if repository is None or head is None or git is None:
+        return None
+    try:
+        path = (file.parent.resolve() / file.name).relative_to(repository.top).as_posix()
+    except (OSError, ValueError):
+        return None
+    variables, line = git_variables(repository, environ), [git, "--no-pager", "--literal-pathspecs"]
+    log = ("log", "-z", f"--max-count={MOST_VERSIONS}", "--no-show-signature", "--format=%H %ct", head, "--", path)
+    for row in fields_of(ask_git([*line, *log], repository, variables, SECONDS)[0]):
+        commit, _, seconds = row.partition(" ")
+        data, ended_well = ask_git([*line, "cat-file", "blob", f"{commit}:{path}"], repository, variables, SECONDS, most)
+        if ended_well and is_wanted(data):
+            return FileVersion(commit, float(seconds or 0), data)
+    return None

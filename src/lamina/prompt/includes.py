@@ -79,16 +79,11 @@ def _spelled(mask: str) -> Iterator[str]:
         path = match["path"].split("#", 1)[0].replace("\\ ", " ")
         if mask[match.start() - 1 : match.start()] == "_":
             path = path.removesuffix("_")
-        path = _without_punctuation(path)
+        # Remove the punctuation of the sentence. A bracket that is opened in the path belongs to the path.
+        while path and (path[-1] in _PUNCTUATION or path.count(path[-1]) > path.count(_PAIRS.get(path[-1], path[-1]))):
+            path = path[:-1]
         if path.strip("./~ ") and path.isprintable() and "://" not in path and path.count("(") == path.count(")"):
             yield path
-
-
-def _without_punctuation(path: str) -> str:
-    """Remove the punctuation of the surrounding sentence. A bracket that is opened in the path belongs to the path."""
-    while path and (path[-1] in _PUNCTUATION or path.count(path[-1]) > path.count(_PAIRS.get(path[-1], path[-1]))):
-        path = path[:-1]
-    return path
 
 
 def meant_as_file(spelled: str) -> bool:
@@ -114,19 +109,14 @@ def target_of(path: Path) -> IncludeTarget:
 def judge_include(real: Path, reach: IncludeReach) -> Literal["load", "ask"] | ForbiddenInclude:
     if reach.exempt:
         return "load"
-    if problem := _never(real, reach.project):
-        return ForbiddenInclude(problem)
-    return "load" if any(real.is_relative_to(directory) for directory in reach.inside) else "ask"
-
-
-def _never(real: Path, project: Path) -> str | None:
-    below = real.relative_to(project).parts if real.is_relative_to(project) else real.parts[1:]
-    if any(part.casefold() in _KEYS or re.fullmatch(_ENVIRONMENT, part.casefold()) for part in below):
-        return "may hold keys"
+    inside = real.is_relative_to(reach.project)
+    names = [part.casefold() for part in (real.relative_to(reach.project).parts if inside else real.parts[1:])]
+    if any(name in _KEYS or re.fullmatch(_ENVIRONMENT, name) for name in names):
+        return ForbiddenInclude("may hold keys")
     top = _first_component(real)
-    if top in _SYSTEM and top != _first_component(project):
-        return "is a system file"
-    return None
+    if top in _SYSTEM and top != _first_component(reach.project):
+        return ForbiddenInclude("is a system file")
+    return "load" if any(real.is_relative_to(directory) for directory in reach.inside) else "ask"
 
 
 def _first_component(path: Path) -> str:
@@ -182,7 +172,7 @@ def _mask_spans(paragraph: str) -> str:
     for index, run in enumerate(runs):
         by_length[len(run[0])].append(index)
     pieces: list[str] = []
-    done = index = 0
+    masked = index = 0  # up to where the paragraph is in the pieces, and the next run
     while index < len(runs):
         run = runs[index]
         same = by_length[len(run[0])]
@@ -191,10 +181,10 @@ def _mask_spans(paragraph: str) -> str:
         if not escaped and after < len(same):
             index = same[after]
             end = runs[index].end()
-            pieces += [paragraph[done : run.start()], re.sub(r"[^\n]", " ", paragraph[run.start() : end])]
-            done = end
+            pieces += [paragraph[masked : run.start()], re.sub(r"[^\n]", " ", paragraph[run.start() : end])]
+            masked = end
         index += 1
-    return "".join([*pieces, paragraph[done:]])
+    return "".join([*pieces, paragraph[masked:]])
 
 
 def without_comments(text: str) -> str:
@@ -202,15 +192,15 @@ def without_comments(text: str) -> str:
     if "<!--" not in text:
         return text
     mask = mask_code(text)
-    kept: list[str] = []
-    done = at = 0
-    while (start := mask.find("<!--", at)) >= 0 and (end := mask.find("-->", start + 4)) >= 0:
-        at = end + 3
+    pieces: list[str] = []
+    copied = after = 0  # up to where the text is in the pieces, and the end of the last comment
+    while (start := mask.find("<!--", after)) >= 0 and (end := mask.find("-->", start + 4)) >= 0:
+        after = end + 3
         # Up to three spaces of indent: with four it would be code.
         before = text[max(0, start - 4) : start]
         indent = len(before) - before.rfind("\n") - 1 if "\n" in before else start
-        rest = _REST_OF_LINE.match(text, at)
-        if indent <= 3 and not before[len(before) - indent :].strip() and rest is not None:
-            kept.append(text[done : start - indent])
-            done = at = rest.end()
-    return "".join([*kept, text[done:]])
+        line_end = _REST_OF_LINE.match(text, after)
+        if indent <= 3 and not before[len(before) - indent :].strip() and line_end is not None:
+            pieces.append(text[copied : start - indent])
+            copied = after = line_end.end()
+    return "".join([*pieces, text[copied:]])

@@ -17,8 +17,8 @@ from typing import TypeAlias
 import msgspec
 
 from ..core.fence import escape
-from ..core.invisible import remove_invisible
 from ..core.settings.kinds import printable
+from ..language.invisible import remove_invisible
 from .includes import (
     DEEPEST,
     ForbiddenInclude,
@@ -121,7 +121,7 @@ class InstructionLoader:
         self._pending: dict[Path, PendingFile] = {}
         self.scoped: list[ScopedRule] = []
         self._findings: dict[str, None] = {}
-        self._seen = {passed_over}
+        self._taken = {passed_over}
         self._opened = 0
         self._digests: set[bytes] = set(already.digests)
 
@@ -139,23 +139,27 @@ class InstructionLoader:
         return True
 
     def _take(self, wanted: WantedFile) -> None:
-        target = wanted.target
+        path, real = wanted.target.path, wanted.target.real
         excludes = self._excludes if wanted.kind != "managed" else ()
-        excluded = any(matches(pattern, path.as_posix()) for pattern in excludes for path in (target.path, target.real))
-        if target.real in self._seen or excluded or not self._may_load(wanted):
+        excluded = any(matches(pattern, place.as_posix()) for pattern in excludes for place in (path, real))
+        if real in self._taken or excluded or not self._may_load(wanted):
             return
         if self._opened == MOST_FILES:
             self._find(f"More than {MOST_FILES} instruction files were found; the rest is left out. Remove or exclude some.")
             return
-        content = read_text(target.real)
+        content = read_text(real)
         self._opened += content is not None
         if content is None:
             self._complain(wanted, "does not exist")
         elif isinstance(content, UnusableFile):
             self._complain(wanted, content.problem)
         else:
-            self._seen.add(target.real)
-            if not (wanted.guarded and self._is_foreign(target.path, content.owner)):
+            self._taken.add(real)
+            # Above the project, for example in /tmp, anyone may have created the file, so only those of the current user and of the
+            # system count.
+            if wanted.guarded and hasattr(os, "getuid") and not _owners(path, content.owner) <= {os.getuid(), 0}:
+                self._find(f"{shown(path)} belongs to another user and is above the project; it is left out.")
+            else:
                 self._keep(wanted, content.text)
 
     def _may_load(self, wanted: WantedFile) -> bool:
@@ -183,14 +187,6 @@ class InstructionLoader:
         if len(self._findings) < MOST_FINDINGS:
             self._findings[sentence] = None
 
-    def _is_foreign(self, path: Path, owner: int) -> bool:
-        """Tell whether another user owns the file. Above the project, for example in /tmp, anyone may have created it, so
-        only files of the current user and of the system count."""
-        if not hasattr(os, "getuid") or _owners(path, owner) <= {os.getuid(), 0}:
-            return False
-        self._find(f"{shown(path)} belongs to another user and is above the project; it is left out.")
-        return True
-
     def _keep(self, wanted: WantedFile, raw: str) -> None:
         path, real = wanted.target.path, wanted.target.real
         scope = read_scope(raw)
@@ -198,18 +194,15 @@ class InstructionLoader:
             self._find(f"{shown(path)}: its front matter {scope.problem}; the rule applies to all files.")
         if scope.globs and wanted.base is not None:
             self.scoped.append(ScopedRule(path, wanted.kind, wanted.base, scope.globs))
-            self._seen.discard(real)
+            self._taken.discard(real)
             return
         text, truncated = self._prepared(path, scope.text)
-        self._append(InstructionFile(path, real, wanted.kind, text, wanted.included_from, truncated))
-        self._include(wanted, text)
-
-    def _append(self, file: InstructionFile) -> None:
-        seen = digest(file.text)
-        sent = bool(self._already.paths) and shown(file.path) in self._already.paths
-        if file.text and not sent and seen not in self._digests:
-            self._digests.add(seen)
+        file = InstructionFile(path, real, wanted.kind, text, wanted.included_from, truncated)
+        in_view = bool(self._already.paths) and shown(path) in self._already.paths
+        if text and not in_view and digest(text) not in self._digests:
+            self._digests.add(digest(text))
             self._files.append(file)
+        self._include(wanted, text)
 
     def _prepared(self, path: Path, raw: str) -> tuple[str, bool]:
         text = without_comments(raw).strip()
@@ -241,7 +234,7 @@ class InstructionLoader:
             if target is None:
                 self._find(f"{spelled}: the home directory is unknown; the file is left out (named in {shown(path)}).")
             elif wanted.depth == DEEPEST:
-                if target.real not in self._seen and meant_as_file(spelled):
+                if target.real not in self._taken and meant_as_file(spelled):
                     self._find(f"{shown(target.path)} is included more than {DEEPEST} levels deep; it is left out.")
             else:
                 self._take(WantedFile(target, wanted.kind, reach, spelled, path, wanted.depth + 1))
@@ -250,16 +243,16 @@ class InstructionLoader:
         """Keep the files that count most: managed files, then the others from the last one back."""
         managed = [file for file in self._files if file.kind == "managed"]
         others = [file for file in self._files if file.kind != "managed"]
-        left = MOST_IN_ALL
-        kept: set[Path] = set()
+        room = MOST_IN_ALL
+        fitting: set[Path] = set()
         for file in [*managed, *reversed(others)]:
-            if len(file.text) <= left:
-                left -= len(file.text)
-                kept.add(file.path)
+            if len(file.text) <= room:
+                room -= len(file.text)
+                fitting.add(file.path)
             else:
                 self._find(f"{shown(file.path)} is left out: all instruction files together exceed {MOST_IN_ALL:,} characters.")
-        files = tuple(file for file in self._files if file.path in kept)
-        if (whole := MOST_IN_ALL - left) > MOST_CHARACTERS and len(files) > 1:
+        files = tuple(file for file in self._files if file.path in fitting)
+        if (whole := MOST_IN_ALL - room) > MOST_CHARACTERS and len(files) > 1:
             largest = max(files, key=lambda file: len(file.text))
             self._find(
                 f"The {len(files):,} instruction files have {whole:,} characters in all, more than {MOST_CHARACTERS:,}. "

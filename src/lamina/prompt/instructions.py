@@ -33,8 +33,8 @@ def load_instructions(
 ) -> Instructions:
     """Load the instructions a session starts with. `home` is Lamina's directory and `person` the directory that `~` stands
     for. `excludes` are globs; they don't apply to managed files."""
-    here = Path(os.path.realpath(cwd))
-    project = project_of(here, person)
+    root = Path(os.path.realpath(cwd))
+    project = project_of(root, person)
     loader = InstructionLoader(person=person, excludes=excludes, approved=approved)
     own = IncludeReach(project, (), exempt=True)
     if home is not None and home.name == HOME_NAME:
@@ -43,8 +43,8 @@ def load_instructions(
     if home is not None:
         _add_first(loader, home, "user", own)
         for rule in rule_files(home / "rules"):
-            loader.add(rule, "user", own, base=here)
-    _add_directories(loader, [*reversed(here.parents), here], project)
+            loader.add(rule, "user", own, base=root)
+    _add_directories(loader, [*reversed(root.parents), root], project)
     return loader.result()
 
 
@@ -60,24 +60,24 @@ def nested_for(
 ) -> Instructions:
     """Load what reading a file brings in: instruction files between the working directory and the file, and rules whose
     globs match it. `rules` come from the first load; `already` is what the model has in view."""
-    here, real = Path(os.path.realpath(cwd)), Path(os.path.realpath(read_path))
-    project = project_of(here, person)
+    root, real = Path(os.path.realpath(cwd)), Path(os.path.realpath(read_path))
+    project = project_of(root, person)
     loader = InstructionLoader(person=person, excludes=excludes, approved=approved, already=already, passed_over=real)
-    _add_directories(loader, list(_between(here, real.parent)), project)
+    _add_directories(loader, list(_between(root, real.parent)), project)
     for rule in rules_for((*rules, *loader.scoped), real):
         own = IncludeReach(project, (), exempt=True)
         loader.add(rule.path, rule.kind, own if rule.kind == "user" else _reach(rule.base, project)[0])
     return loader.result()
 
 
-def project_of(here: Path, person: Path | None) -> Path:
+def project_of(place: Path, person: Path | None) -> Path:
     """Return the top of the working tree that contains a resolved path, or the directory itself. A repository that contains
     the user's whole home directory does not count as a project, because every file of theirs would lie inside."""
-    for directory in (here, *here.parents):
+    for directory in (place, *place.parents):
         if (directory / ".git").exists():
             holds_home = person is not None and Path(os.path.realpath(person)).is_relative_to(directory)
-            return here if holds_home else directory
-    return here
+            return place if holds_home else directory
+    return place
 
 
 def _add_directories(loader: InstructionLoader, directories: Sequence[Path], project: Path) -> None:
@@ -109,9 +109,9 @@ def _add_first(
     any(loader.add(directory / name, kind, reach, guarded=guarded) for name in NAMES)
 
 
-def _between(here: Path, directory: Path) -> Iterator[Path]:
+def _between(root: Path, directory: Path) -> Iterator[Path]:
     """Yield the directories from below `here` down to `directory`."""
-    if directory.is_relative_to(here):
-        for part in directory.relative_to(here).parts:
-            here = here / part
-            yield here
+    if directory.is_relative_to(root):
+        for part in directory.relative_to(root).parts:
+            root = root / part
+            yield root

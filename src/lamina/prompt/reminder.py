@@ -74,7 +74,8 @@ def first_reminder(
     if files:
         parts += [_heading("Instructions", texts["instructions"]), *map(_file, files)]
     if indexes:
-        parts += [_heading("Memory index", texts["memory index"]), *map(_index, indexes)]
+        parts.append(_heading("Memory index", texts["memory index"]))
+        parts += [Fenced(f"Contents of {shown(Path(index.path))}:\n{fence('memory-index', index.text)}") for index in indexes]
     if git_status:
         parts.append(_heading("Git status", texts["git status"], fence("git-status", git_status)))
     if date:
@@ -104,15 +105,15 @@ def date_change(old: str, new: str) -> str:
 def date_said(text: str) -> str | None:
     """Return the date in a first reminder or a date change, or None. The text after the date is always ours, so the last
     match counts, whatever a file above it contains."""
-    found = re.findall(_TODAY, text)
-    return found[-1] if found else None
+    dates = re.findall(_TODAY, text)
+    return dates[-1] if dates else None
 
 
 def in_view(texts: Iterable[str]) -> InView:
     """Return the instruction files in view, read from the texts of reminders. Message texts don't count, since anyone can
     imitate a reminder there. The sent text is the only record, so resume, undo and compaction need no other."""
-    sent = [found for text in texts if "<instruction-file>" in text for found in re.finditer(_SENT, text)]
-    return InView(frozenset(found["path"] for found in sent), frozenset(digest(found["text"]) for found in sent))
+    files = [file for text in texts if "<instruction-file>" in text for file in re.finditer(_SENT, text)]
+    return InView(frozenset(file["path"] for file in files), frozenset(digest(file["text"]) for file in files))
 
 
 def _heading(name: str, *below: str) -> Fenced:
@@ -126,7 +127,3 @@ def label(file: InstructionFile) -> str:
 
 def _file(file: InstructionFile) -> Fenced:
     return Fenced(f"Contents of {shown(file.path)} ({label(file)}):\n{fence('instruction-file', file.text)}")
-
-
-def _index(index: IndexText) -> Fenced:
-    return Fenced(f"Contents of {shown(Path(index.path))}:\n{fence('memory-index', index.text)}")

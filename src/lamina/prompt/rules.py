@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from ..core.front_matter import Value, read_front_matter, split_front_matter
+from ..core.front_matter import read_front_matter, split_front_matter
 from ..core.globs import BRACES_WITH_COMMA, PathGlob, compile_path, expand_braces, match_path, quote_name
 
 InstructionKind: TypeAlias = Literal["managed", "user", "project", "local"]
@@ -54,29 +54,21 @@ def read_scope(text: str) -> RuleScope:
     head, body, problem = split.head, split.body, split.problem
     if head is None:
         return RuleScope(text, (), problem)
-    quoted = "".join(f"{_quoted_line(line)}\n" for line in head.splitlines())
-    front = read_front_matter(f"---\n{quoted}---\n")
+    lines = list[str]()
+    for line in head.splitlines():
+        if (lead := re.match(_BARE_GLOB, line)) is not None:
+            glob = line[lead.end() :].split(" #", 1)[0].strip().replace("'", "''")
+            line = f"{lead[0]}'{glob}'"
+        lines.append(f"{line}\n")
+    front = read_front_matter(f"---\n{''.join(lines)}---\n")
     if front.problem is not None:
         return RuleScope(text, (), front.problem)
-    globs = _globs(front.fields.get("paths", ""))
-    if globs is None:
-        return RuleScope(body, (), "has a `paths` value that is neither a string nor a list of strings")
-    return RuleScope(body, globs[:MOST_GLOBS])
-
-
-def _quoted_line(line: str) -> str:
-    lead = re.match(_BARE_GLOB, line)
-    if lead is None:
-        return line
-    glob = line[lead.end() :].split(" #", 1)[0].strip().replace("'", "''")
-    return f"{lead[0]}'{glob}'"
-
-
-def _globs(value: Value) -> tuple[str, ...] | None:
+    value = front.fields.get("paths", "")
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
-        return None
-    return tuple(glob for item in listed for part in _parts(str(item)) if (glob := part.strip().strip("'\"")))
+        return RuleScope(body, (), "has a `paths` value that is neither a string nor a list of strings")
+    globs = [glob for item in listed for part in _parts(str(item)) if (glob := part.strip().strip("'\""))]
+    return RuleScope(body, tuple(globs[:MOST_GLOBS]))
 
 
 def _parts(text: str) -> list[str]:
@@ -100,31 +92,26 @@ def rules_for(rules: Iterable[ScopedRule], path: Path) -> tuple[ScopedRule, ...]
 
 def rule_files(directory: Path) -> list[Path]:
     """List the markdown files below a directory, sorted by path, so that the order is the same on every file system."""
-    found: list[str] = []
-    seen: set[str] = set()
+    rules: list[str] = []
+    visited: set[str] = set()
     waiting = [("", 0)]
-    looked = 0
-    while waiting and looked < MOST_ENTRIES:
+    entries = 0
+    while waiting and entries < MOST_ENTRIES:
         below, depth = waiting.pop()
-        here = os.path.join(directory, below)
-        real = os.path.realpath(here)
-        if real in seen or depth > DEEPEST:
+        place = os.path.join(directory, below)
+        real = os.path.realpath(place)
+        if real in visited or depth > DEEPEST:
             continue
-        seen.add(real)
-        for name in _names(here)[: MOST_ENTRIES - looked]:
-            looked += 1
-            if name.endswith(".md"):
-                found.append(f"{below}{name}")
-            elif not name.startswith(".") and os.path.isdir(os.path.join(here, name)):
-                waiting.append((f"{below}{name}/", depth + 1))
-    return [directory / relative for relative in sorted(found)]
-
-
-def _names(directory: str) -> list[str]:
-    try:
-        return sorted(os.listdir(directory))
-    except OSError:
-        return []
+        visited.add(real)
+        try:
+            names = sorted(os.listdir(place))[: MOST_ENTRIES - entries]
+        except OSError:
+            continue
+        entries += len(names)
+        rules += [f"{below}{name}" for name in names if name.endswith(".md")]
+        others = [name for name in names if not name.endswith(".md") and not name.startswith(".")]
+        waiting += [(f"{below}{name}/", depth + 1) for name in others if os.path.isdir(os.path.join(place, name))]
+    return [directory / relative for relative in sorted(rules)]
 
 
 # Longer than any path to be matched.
@@ -142,18 +129,13 @@ def matches(pattern: str, path: str) -> bool:
 
 @lru_cache(maxsize=512)
 def _compiled(pattern: str) -> tuple[PathGlob, ...]:
-    if len(pattern) > LONGEST:
-        return ()
-    return tuple(compile_path(_components(alternative)) for alternative in expand_braces(pattern, BRACES_WITH_COMMA))
-
-
-def _components(pattern: str) -> list[str]:
-    names = [name for name in pattern.removeprefix("./").split("/") if name]
-    # A pattern that ends in a slash matches everything inside the directory.
-    return [
-        *(name if name == "**" else re.sub(_PIECE, _spelled, name) for name in names),
-        *(["**"] if pattern.endswith("/") else []),
-    ]
+    globs = list[PathGlob]()
+    for alternative in expand_braces(pattern, BRACES_WITH_COMMA) if len(pattern) <= LONGEST else ():
+        names = [name for name in alternative.removeprefix("./").split("/") if name]
+        spelled = [name if name == "**" else re.sub(_PIECE, _spelled, name) for name in names]
+        # A pattern that ends in a slash matches everything inside the directory.
+        globs.append(compile_path([*spelled, "**"] if alternative.endswith("/") else spelled))
+    return tuple(globs)
 
 
 def _spelled(piece: re.Match[str]) -> str:

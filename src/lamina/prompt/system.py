@@ -17,7 +17,9 @@ from .instruction_files import shown
 
 def system_prompt(*, base: str | None, cwd: Path, tools: Sequence[str], platform: str) -> list[Wire]:
     """Build the system blocks. `base` replaces our general text and its lines about tools."""
-    general = base if base is not None else f"{prompt_text(__file__, 'system')}\n\n{_tool_lines(tools)}".strip()
+    lines = [f"- {name}: {line}" for name in tools if (line := prompt_sections(__file__, "tools").get(name)) is not None]
+    about_tools = "\n".join(["# Tools", "", *lines]) if lines else ""
+    general = base if base is not None else f"{prompt_text(__file__, 'system')}\n\n{about_tools}".strip()
     environment = f"# Where you are\n\n- Working directory: {shown(cwd)}\n- Platform: {platform}"
     return [text(part).wire for part in (general, environment) if part.strip()]
 
@@ -25,9 +27,3 @@ def system_prompt(*, base: str | None, cwd: Path, tools: Sequence[str], platform
 def with_section(prompt: list[Wire], section: str) -> list[Wire]:
     """Return the prompt with the section appended as a separate block, or unchanged if the section is empty."""
     return [*prompt, text(section).wire] if section.strip() else prompt
-
-
-def _tool_lines(tools: Sequence[str]) -> str:
-    known = prompt_sections(__file__, "tools")
-    lines = [f"- {name}: {known[name]}" for name in tools if name in known]
-    return "\n".join(["# Tools", "", *lines]) if lines else ""

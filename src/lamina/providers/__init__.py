@@ -23,6 +23,7 @@ import msgspec
 from ..core.blocks import Wire
 from ..core.errors import SettingError
 from ..core.reply import Reply
+from ..language.text import Text
 
 OnEvent: TypeAlias = Callable[[dict[str, Any]], None]
 
@@ -96,11 +97,11 @@ def read_spec(spec: str, *, base_url: str | None = None) -> Named:
     """Parse `anthropic:MODEL`, `openai:MODEL`, `offline`, or a model name that identifies its provider."""
     from .models import normal_name
 
-    head, _, rest = spec.strip().partition(":")
+    head, _, model = spec.strip().partition(":")
     if head in NAMES:
         if head == "anthropic":
-            return Named(head, rest or DEFAULT_ANTHROPIC_MODEL)
-        return Named(head, rest or (DEFAULT_OPENAI_MODEL if head == "openai" else "offline"))
+            return Named(head, model or DEFAULT_ANTHROPIC_MODEL)
+        return Named(head, model or (DEFAULT_OPENAI_MODEL if head == "openai" else "offline"))
     name = normal_name(spec)
     if name in SHORT_NAMES:
         return Named("anthropic", SHORT_NAMES[name])
@@ -137,7 +138,7 @@ def open_provider(
     """
     env = os.environ if environ is None else environ
     named = read_spec(spec, base_url=base_url or env.get("OPENAI_BASE_URL"))
-    given = {"client": client, "async_client": async_client, **options}
+    clients = {"client": client, "async_client": async_client, **options}
     match named.provider:
         case "anthropic":
             from .anthropic import AnthropicProvider
@@ -148,7 +149,7 @@ def open_provider(
                 api_key = env.get("ANTHROPIC_API_KEY") or None
                 token = env.get("ANTHROPIC_AUTH_TOKEN") or None
             _need_key("ANTHROPIC_API_KEY", spec, api_key or token or base_url or client or async_client)
-            return AnthropicProvider(named.model, api_key=api_key, auth_token=token, base_url=base_url, **given)
+            return AnthropicProvider(named.model, api_key=api_key, auth_token=token, base_url=base_url, **clients)
         case "openai":
             from .openai import OpenAIProvider
 
@@ -160,7 +161,7 @@ def open_provider(
 
                 served = served_model(base_url, key=api_key)
                 named = msgspec.structs.replace(named, model=served.name) if served is not None else named
-            return OpenAIProvider(named.model, api_key=api_key, base_url=base_url, **given)
+            return OpenAIProvider(named.model, api_key=api_key, base_url=base_url, **clients)
         case _:
             from .offline import OfflineProvider
 
@@ -168,7 +169,7 @@ def open_provider(
             return provider
 
 
-def _need_key(variable: str, spec: str, found: object) -> None:
-    if found is None:
-        remedy = f"set {variable}, or use offline, which needs no key"
+def _need_key(variable: str, spec: str, access: object) -> None:
+    if access is None:
+        remedy = Text("set {variable}, or use offline, which needs no key", variable=variable)
         raise SettingError("provider", repr(spec), "no API key found", remedy)

@@ -34,6 +34,6 @@ def units_of(usage: Usage) -> float:
 
 def unit_parts(usage: Usage) -> CostParts:
     """Return the units of cache reads, of everything else that was sent, and of output."""
-    sent = Usage(usage.input_tokens, 0, usage.cache_write, usage.cache_write_1h)
-    read, output = Usage(cache_read=usage.cache_read), Usage(output_tokens=usage.output_tokens)
-    return CostParts(units_of(read), units_of(sent), units_of(output))
+    written = Usage(usage.input_tokens, 0, usage.cache_write, usage.cache_write_1h)
+    cached, output = Usage(cache_read=usage.cache_read), Usage(output_tokens=usage.output_tokens)
+    return CostParts(units_of(cached), units_of(written), units_of(output))

@@ -22,9 +22,8 @@ from ..core.cache import CACHE_EDITS_BETA
 from ..core.errors import BadRequest
 from ..core.reply import Reply, read_response
 from . import Capabilities
-from .clients import host_of
 from .models import known, normal_name
-from .sdk import SdkProvider
+from .sdk import SdkProvider, host_of
 
 # Parameters that every version of `messages.create()` has.
 CREATE = frozenset(
@@ -132,11 +131,18 @@ def render(request: Wire, capabilities: Capabilities) -> Wire:
                 continue
             betas += [BETAS[key], *(EDIT_BETAS[kind] for kind in _edits(value) if kind in EDIT_BETAS)]
         (kwargs if key in CREATE else body)[key] = value
-    betas += _name_model(kwargs)
+    model = str(kwargs.get("model") or "")
+    if model.lower().endswith(ONE_MILLION):  # requests the long window
+        kwargs["model"] = model[: -len(ONE_MILLION)]
+        entry = known(model)
+        betas += [BETA_1M] if entry is None or entry.needs_header_for_1m else []
     if body:
         kwargs["extra_body"] = body
     if betas:
-        kwargs["extra_headers"] = _with_betas(kwargs.get("extra_headers") or {}, betas)
+        headers: dict[str, str] = kwargs.get("extra_headers") or {}
+        own = [part.strip() for name, value in headers.items() if name.lower() == "anthropic-beta" for part in value.split(",")]
+        others = {name: value for name, value in headers.items() if name.lower() != "anthropic-beta"}
+        kwargs["extra_headers"] = {**others, "anthropic-beta": ",".join(dict.fromkeys([*own, *betas]))}
     return kwargs
 
 
@@ -150,19 +156,3 @@ def _warn_left_out(key: str) -> None:
 def _edits(value: object) -> list[str]:
     edits = value.get("edits") if isinstance(value, dict) else None
     return [str(edit.get("type")) for edit in edits or () if isinstance(edit, dict)]
-
-
-def _name_model(kwargs: Wire) -> list[str]:
-    """Remove the suffix `[1m]`, which requests the long window, and return the beta it needs, if any."""
-    model = str(kwargs.get("model") or "")
-    if not model.lower().endswith(ONE_MILLION):
-        return []
-    kwargs["model"] = model[: -len(ONE_MILLION)]
-    found = known(model)
-    return [BETA_1M] if found is None or found.needs_header_for_1m else []
-
-
-def _with_betas(headers: dict[str, str], betas: list[str]) -> dict[str, str]:
-    kept = {name: value for name, value in headers.items() if name.lower() != "anthropic-beta"}
-    before = [part.strip() for name, value in headers.items() if name.lower() == "anthropic-beta" for part in value.split(",")]
-    return {**kept, "anthropic-beta": ",".join(dict.fromkeys([*before, *betas]))}

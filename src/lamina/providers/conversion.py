@@ -10,19 +10,26 @@ messages. Thinking is not sent unless the server accepts it back (`reasoning`); 
 
 The result is normalized without changing its meaning: a result with a single text is a string, `is_error: false` is left out, and
 arguments are compact JSON.
+
+`ChatRows` converts a caller's growing list of chat messages. Callers pass the same list again and again, a little longer each time. Rows
+that are the same objects as last time keep their converted messages, which are then the same objects too. So the cost grows only with the
+new rows.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
+from operator import is_
+from typing import Any, NamedTuple
 
 import msgspec
 
 from ..core.blocks import Wire, unmarked
 from ..core.decoding import UNDECODABLE
 from ..core.errors import InputError
+from ..core.reply import plain
 from .stream import UNPARSED, read_input
 
 TAG = "<lamina:"
@@ -43,15 +50,16 @@ def chat_messages(message: Wire, *, reasoning: bool = False) -> list[Wire]:
     if role == "assistant":
         return [_assistant(blocks, reasoning)]
     results = [block for block in blocks if block.get("type") == "tool_result"]
-    rest = [block for block in blocks if block.get("type") != "tool_result"]
+    others = [block for block in blocks if block.get("type") != "tool_result"]
     out: list[Wire] = []
-    shown: list[Wire] = []  # parts that a tool message cannot contain; they go into the user message after it
+    attachments: list[Wire] = []  # parts that a tool message cannot contain; they go into the user message after it
     for block in results:
         tool_message, attached = _result(block)
         out.append(tool_message)
-        shown += attached
-    if rest or shown or not results:
-        out.append(_plain_message(str(role), rest, shown))
+        attachments += attached
+    if others or attachments or not results:
+        parts = [*attachments, *(part_of(block) for block in others if block.get("type") != "chat_fields")]
+        out.append({"role": str(role), "content": _content(parts), **_fields(others)})
     return out
 
 
@@ -123,7 +131,14 @@ def _native_part(block: Wire) -> Wire | None:
 def _native_block(part: Wire) -> Wire | None:
     kind, value = part.get("type"), part.get(str(part.get("type")))
     if kind == "text" and isinstance(value, str):
-        return _untagged(value)
+        if tag := _BLOCK.fullmatch(value):
+            try:
+                block = msgspec.json.decode(tag[1])
+            except UNDECODABLE:
+                block = None
+            if isinstance(block, dict) and isinstance(block.get("type"), str):
+                return block
+        return {"type": "text", "text": value}
     if kind == "image_url" and isinstance(value, dict) and isinstance(value.get("url"), str):
         return {"type": "image", "source": _source(value["url"]) or {"type": "url", "url": value["url"]}}
     if kind == "file" and isinstance(value, dict) and isinstance(value.get("file_data"), str):
@@ -133,35 +148,24 @@ def _native_block(part: Wire) -> Wire | None:
     return None
 
 
-def _untagged(text: str) -> Wire:
-    if found := _BLOCK.fullmatch(text):
-        try:
-            block = msgspec.json.decode(found[1])
-        except UNDECODABLE:
-            block = None
-        if isinstance(block, dict) and isinstance(block.get("type"), str):
-            return block
-    return {"type": "text", "text": text}
-
-
 def _data_url(source: Wire) -> str:
     return f"data:{source.get('media_type')};base64,{source.get('data')}"
 
 
 def _source(url: str) -> Wire | None:
-    found = _DATA_URL.fullmatch(url)
-    return {"type": "base64", "media_type": found[1], "data": found[2]} if found else None
+    url_parts = _DATA_URL.fullmatch(url)
+    return {"type": "base64", "media_type": url_parts[1], "data": url_parts[2]} if url_parts else None
 
 
 # ── whole messages ────────────────────────────────────────────────────────────
 
 
 def _fields(blocks: list[Wire]) -> Wire:
-    found: Wire = {}
+    fields: Wire = {}
     for block in blocks:
         if block.get("type") == "chat_fields":
-            found |= block.get("fields") or {}
-    return found
+            fields |= block.get("fields") or {}
+    return fields
 
 
 def _content(parts: list[Wire]) -> str | list[Wire]:
@@ -170,11 +174,6 @@ def _content(parts: list[Wire]) -> str | list[Wire]:
         text: str = parts[0]["text"]
         return text
     return parts or ""
-
-
-def _plain_message(role: str, blocks: list[Wire], shown: list[Wire]) -> Wire:
-    parts = [*shown, *(part_of(block) for block in blocks if block.get("type") != "chat_fields")]
-    return {"role": role, "content": _content(parts), **_fields(blocks)}
 
 
 def _assistant(blocks: list[Wire], reasoning: bool) -> Wire:
@@ -202,17 +201,17 @@ def _result(block: Wire) -> tuple[Wire, list[Wire]]:
     ref, content = block["tool_use_id"], block.get("content") or ""
     items = [{"type": "text", "text": content}] if isinstance(content, str) else content
     parts: list[Wire] = []
-    shown: list[Wire] = []
+    attachments: list[Wire] = []
     for number, item in enumerate(items):
         part = part_of(dict(unmarked(item)))
         if part["type"] != "text":
-            shown += [{"type": "text", "text": f"<lamina:here>{ref}#{number}</lamina:here>"}, part]
+            attachments += [{"type": "text", "text": f"<lamina:here>{ref}#{number}</lamina:here>"}, part]
             part = {"type": "text", "text": f"<lamina:see>{ref}#{number}</lamina:see>"}
         parts.append(part)
     value = _content(parts)
     if block.get("is_error"):
         value = f"{ERROR}\n{value}" if isinstance(value, str) else [{"type": "text", "text": ERROR}, *value]
-    return {"role": "tool", "tool_call_id": ref, "content": value}, shown
+    return {"role": "tool", "tool_call_id": ref, "content": value}, attachments
 
 
 def _parts(content: object) -> list[Wire]:
@@ -236,8 +235,8 @@ def _assistant_blocks(message: Wire, index: int) -> list[Wire]:
     thoughts = message.get("reasoning_content") or message.get("reasoning")
     if isinstance(thoughts, str):
         blocks.append({"type": "thinking", "thinking": thoughts, "signature": ""})
-    known = ("role", "content", "tool_calls", *(("reasoning_content", "reasoning") if blocks else ()))
-    fields = {key: value for key, value in message.items() if key not in known}
+    converted = ("role", "content", "tool_calls", *(("reasoning_content", "reasoning") if blocks else ()))
+    fields = {key: value for key, value in message.items() if key not in converted}
     if fields:
         blocks.append({"type": "chat_fields", "fields": fields})
     blocks += [block_of(part) for part in _parts(message.get("content"))]
@@ -260,8 +259,7 @@ def _result_block(message: Wire, open_calls: list[str], index: int) -> Wire:
     head = parts[0]["text"] if parts and parts[0].get("type") == "text" else ""
     is_error = head == ERROR or head.startswith(ERROR + "\n")
     if is_error:
-        kept = head[len(ERROR) + 1 :]
-        parts = [*_parts(kept), *parts[1:]]
+        parts = [*_parts(head[len(ERROR) + 1 :]), *parts[1:]]
     blocks = [block_of(part) for part in parts]
     single = len(blocks) == 1 and blocks[0].keys() == {"type", "text"}
     content: Any = blocks[0]["text"] if single else blocks or ""
@@ -275,8 +273,8 @@ def _only_results(out: list[Wire]) -> bool:
 
 def _reference(pattern: re.Pattern[str], part: Wire) -> str | None:
     """Return the target of a part that is just a reference, else None."""
-    found = pattern.fullmatch(part["text"]) if part.keys() == {"type", "text"} else None
-    return found[1] if found else None
+    reference = pattern.fullmatch(part["text"]) if part.keys() == {"type", "text"} else None
+    return reference[1] if reference else None
 
 
 def _put_back(parts: list[Wire], results: list[Wire]) -> list[Wire]:
@@ -289,7 +287,7 @@ def _put_back(parts: list[Wire], results: list[Wire]) -> list[Wire]:
         # A real reference is still a chat part here; a text that only looks like one was tagged and is a text block by now.
         if item.get("type") == "chat_part" and (name := _reference(_SEE, item["part"])) is not None
     }
-    rest: list[Wire] = []
+    others: list[Wire] = []
     place = None
     for part in parts:
         name = _reference(_HERE, part)
@@ -299,5 +297,58 @@ def _put_back(parts: list[Wire], results: list[Wire]) -> list[Wire]:
         elif name in places:
             place = places.pop(name)
         else:
-            rest.append(part)
-    return rest
+            others.append(part)
+    return others
+
+
+class Start(NamedTuple):
+    """The start of an answer. The rows before and after it can be converted independently."""
+
+    row: int
+    message: int
+
+
+class ChatRows:
+    def __init__(self) -> None:
+        self._rows: list[object] = []
+        self._messages: list[Wire] = []
+        self._starts: list[Start] = []
+
+    def canonical(self, rows: Sequence[object]) -> list[Wire]:
+        """Convert the rows. System messages keep their places."""
+        # The number of leading rows that are the same objects.
+        same = sum(1 for _ in takewhile(bool, map(is_, self._rows, rows)))
+        while self._starts and self._starts[-1].row >= same:
+            self._starts.pop()
+        row, message = self._starts.pop() if self._starts else Start(0, 0)
+        new = [_plain(index, raw) for index, raw in enumerate(rows[row:], start=row)]
+        fresh = messages_from_chat(new)
+        answers = [index for index, raw in enumerate(new, start=row) if raw.get("role") == "assistant"]
+        converted = [index for index, wire in enumerate(fresh, start=message) if wire["role"] == "assistant"]
+        self._starts += map(Start, answers, converted)
+        self._rows = list(rows)
+        self._messages = [*self._messages[:message], *fresh]
+        return self._messages
+
+
+def _plain(index: int, row: object) -> Mapping[str, Any]:
+    """Return a row as a mapping. It may be a dict or an SDK object, as in `messages.append(response.choices[0].message)`."""
+    where = f"messages[{index}]"
+    raw = plain(row) if hasattr(row, "model_dump") else row
+    if not isinstance(raw, Mapping):
+        raise InputError(where, f"a message must be an object with a role and content, not {type(row).__name__}")
+    content, calls = raw.get("content"), raw.get("tool_calls")
+    if not (content is None or isinstance(content, str) or _objects(content)):
+        raise InputError(f"{where}.content", "must be a string or a list of parts")
+    if not (calls is None or (_objects(calls) and all(isinstance(call.get("function", {}), Mapping) for call in calls))):
+        raise InputError(f"{where}.tool_calls", "must be a list of calls")
+    return {**raw, "tool_calls": [_named(call, index, number) for number, call in enumerate(calls)]} if calls else raw
+
+
+def _named(call: Mapping[str, Any], index: int, number: int) -> Mapping[str, Any]:
+    """Add an id to a call without one. It is derived from the position, so it is the same each time the list is read."""
+    return call if call.get("id") else {**call, "id": f"call_{index}_{number}"}
+
+
+def _objects(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(part, Mapping) for part in value)

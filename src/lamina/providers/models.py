@@ -128,17 +128,17 @@ def small_model(model: str) -> str | None:
 
 def costs_more(model: str) -> bool:
     """Return whether a model is known to cost more than the small models."""
-    found, small = known(model), [known(name) for name in _SMALL.values()]
-    most = max(one.prices.input for one in small if one is not None and one.prices is not None)
-    return found is not None and found.prices is not None and found.prices.input > most
+    model_info, small = known(model), [known(name) for name in _SMALL.values()]
+    most = max(info.prices.input for info in small if info is not None and info.prices is not None)
+    return model_info is not None and model_info.prices is not None and model_info.prices.input > most
 
 
 def cost(model: str, usage: Usage) -> Cost:
     """Return the cost of one call, in dollars and in units of one uncached input token. A call that no model answered is free."""
     if model == FREE:
         return Cost()
-    found = known(model)
-    prices = _prices_for(found, usage) if found else None
+    info = known(model)
+    prices = _prices_for(info, usage) if info else None
     ratio = prices.output / prices.input if prices and prices.input > 0 else UNITS_OUTPUT
     five_minutes = usage.cache_write - usage.cache_write_1h
     units = (
@@ -163,14 +163,14 @@ def cost_parts(model: str, usage: Usage) -> CostParts | None:
     """Return the cost of one call by part, or None if the prices of the model are unknown."""
     if model == FREE:
         return CostParts(0.0, 0.0, 0.0)
-    found = known(model)
-    prices = _prices_for(found, usage) if found else None
+    info = known(model)
+    prices = _prices_for(info, usage) if info else None
     if prices is None:
         return None
-    read = _dollars(prices, Usage(cache_read=usage.cache_read))
+    cached = _dollars(prices, Usage(cache_read=usage.cache_read))
     output = _dollars(prices, Usage(output_tokens=usage.output_tokens))
-    sent = Usage(usage.input_tokens, 0, usage.cache_write, usage.cache_write_1h)
-    return CostParts(read, _dollars(prices, sent), output)
+    written = Usage(usage.input_tokens, 0, usage.cache_write, usage.cache_write_1h)
+    return CostParts(cached, _dollars(prices, written), output)
 
 
 class Ratios(msgspec.Struct, frozen=True):
@@ -185,20 +185,20 @@ def price_ratios(model: str, *, prompt: int, ttl: str | None) -> Ratios:
     """Return the ratios of a model for a prompt of this many tokens. Unknown prices get the usual ratios.
 
     Without a `ttl` there are no cache marks: an automatic cache is written at the price of input."""
-    found = known(model)
-    prices = _prices_for(found, Usage(prompt)) if found else None
+    info = known(model)
+    prices = _prices_for(info, Usage(prompt)) if info else None
     if prices is None or prices.input <= 0:
         return Ratios(UNITS_READ, 1.0 if ttl is None else UNITS_WRITE_1H if ttl == "1h" else UNITS_WRITE, UNITS_OUTPUT)
-    read = prices.input if prices.cache_read is None else prices.cache_read
+    cached = prices.input if prices.cache_read is None else prices.cache_read
     write = prices.input if prices.cache_write is None or ttl is None else prices.cache_write
     hour = write if prices.cache_write_1h is None else prices.cache_write_1h
-    return Ratios(read / prices.input, (hour if ttl == "1h" else write) / prices.input, prices.output / prices.input)
+    return Ratios(cached / prices.input, (hour if ttl == "1h" else write) / prices.input, prices.output / prices.input)
 
 
 def is_free(model: str) -> bool:
     """Return whether calls of a model are known to cost nothing."""
-    found = known(model)
-    return found is not None and found.prices is not None and not (found.prices.input or found.prices.output)
+    info = known(model)
+    return info is not None and info.prices is not None and not (info.prices.input or info.prices.output)
 
 
 def _prices_for(model: ModelInfo, usage: Usage) -> Prices | None:
@@ -210,10 +210,10 @@ def _prices_for(model: ModelInfo, usage: Usage) -> Prices | None:
 def _dollars(prices: Prices, usage: Usage) -> float:
     write = prices.input if prices.cache_write is None else prices.cache_write
     hour = write if prices.cache_write_1h is None else prices.cache_write_1h
-    read = prices.input if prices.cache_read is None else prices.cache_read
+    cached = prices.input if prices.cache_read is None else prices.cache_read
     total = (
         usage.input_tokens * prices.input
-        + usage.cache_read * read
+        + usage.cache_read * cached
         + (usage.cache_write - usage.cache_write_1h) * write
         + usage.cache_write_1h * hour
         + usage.output_tokens * prices.output

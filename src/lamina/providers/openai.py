@@ -6,13 +6,17 @@ is safe because message dicts are shared and never changed. The chat messages ar
 The address of a server decides which parameter names it gets (`max_completion_tokens` at OpenAI and Azure, `max_tokens`
 elsewhere). A rejection corrects this once per parameter: for example, a server that rejects `stream_options` gets the request again
 without it.
+
+`ChatStream` translates the chunks of a stream into events of the Messages API. Servers differ: some send no call ids, no indices or no
+usage, send complete calls at once, or finish an answer with tool calls with `stop`. Missing values are generated in a stable way. A stream
+without a finish reason is left unfinished, so it counts as broken. The same code reads a complete response as a single chunk.
 """
 
 from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -20,11 +24,10 @@ import msgspec
 from ..core.blocks import Wire
 from ..core.errors import BadRequest, InputError, StreamBroken
 from ..core.reply import Reply, plain
+from ..core.usage import count_of
 from . import Capabilities
-from .chat_stream import ChatStream
-from .clients import host_of
 from .conversion import chat_messages
-from .sdk import SdkProvider
+from .sdk import SdkProvider, host_of
 from .stream import StreamState, Translator, translated
 
 log = logging.getLogger("lamina.providers")
@@ -71,7 +74,9 @@ class OpenAIProvider(SdkProvider):
         kwargs: Wire = {"model": request["model"], "messages": self._messages(request)}
         if request.get("max_tokens") is not None:
             kwargs[dialect.max_tokens] = request["max_tokens"]
-        if request.get("tools") and (tools := self._chat_tools(request["tools"])):
+        if self._tools is None or self._tools[0] is not request.get("tools"):
+            self._tools = (request.get("tools"), chat_tools(request.get("tools") or []))
+        if tools := self._tools[1]:
             kwargs["tools"] = tools
             kwargs |= chat_tool_choice(request.get("tool_choice"))
         if request.get("stop_sequences"):
@@ -109,7 +114,9 @@ class OpenAIProvider(SdkProvider):
 
     def _messages(self, request: Wire) -> list[Wire]:
         out: list[Wire] = []
-        if text := "\n\n".join(_system_texts(request.get("system"))):
+        system = request.get("system")
+        blocks: list[Wire] = [{"text": system}] if isinstance(system, str) else system if isinstance(system, list) else []
+        if text := "\n\n".join(block["text"] for block in blocks if block.get("text")):
             out.append({"role": "system", "content": text})
         messages: list[Wire] = request["messages"]
         if len(self._converted) > 2 * len(messages) + SPARE_MESSAGES:
@@ -123,11 +130,6 @@ class OpenAIProvider(SdkProvider):
                 self._converted[id(message)] = pair
             out += pair[1]
         return out
-
-    def _chat_tools(self, tools: list[Wire]) -> list[Wire]:
-        if self._tools is None or self._tools[0] is not tools:
-            self._tools = (tools, chat_tools(tools))
-        return self._tools[1]
 
 
 def dialect_at(base_url: str | None) -> Dialect:
@@ -188,7 +190,141 @@ def response_format(output: Mapping[str, Any] | None) -> Wire | None:
     return {"type": "json_schema", "json_schema": {"name": "answer", "schema": form["schema"], "strict": True}}
 
 
-def _system_texts(system: object) -> list[str]:
-    if isinstance(system, str):
-        return [system] if system else []
-    return [block["text"] for block in system if block.get("text")] if isinstance(system, list) else []
+STOP_REASONS = {
+    "stop": "end_turn",
+    "eos": "end_turn",
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+    "function_call": "tool_use",
+    "content_filter": "refusal",
+}
+
+TEXT = "text"
+THINKING = "thinking"
+
+
+class ChatStream:
+    """A translator: feed it chunks, then close it. Both return events."""
+
+    def __init__(self) -> None:
+        self._id = ""
+        self._started = False
+        self._count = 0
+        self._open: tuple[str, int] | None = None  # the text or thinking block being written
+        self._calls: dict[int, int] = {}  # the server's index of a call → the index of its block
+        self._ids: dict[int, str] = {}
+        self._last_call = -1
+        self._finish: str | None = None
+        self._refused = False
+        self._usage: Wire = {}
+
+    def feed(self, raw: Mapping[str, Any]) -> Iterable[Wire]:
+        events: list[Wire] = [] if self._started else [self._start(raw)]
+        if isinstance(usage := raw.get("usage"), Mapping):
+            self._usage = messages_usage(usage)
+        for choice in list(raw.get("choices") or ())[:1]:
+            delta = choice.get("delta") or choice.get("message") or {}
+            thoughts = delta.get("reasoning_content") or delta.get("reasoning")
+            if isinstance(thoughts, str) and thoughts:
+                events += self._write(THINKING, thoughts)
+            for kind, text in _texts(delta.get("content")):
+                events += self._write(kind, text)
+            if isinstance(refusal := delta.get("refusal"), str) and refusal:
+                self._refused = True
+                events += self._write(TEXT, refusal)
+            for position, call in enumerate(delta.get("tool_calls") or ()):
+                events += self._call(call, position)
+            self._finish = choice.get("finish_reason") or self._finish
+        return events
+
+    def close(self) -> Iterable[Wire]:
+        if self._finish is None or self._finish == "error":
+            return []
+        stop = STOP_REASONS.get(self._finish, self._finish)
+        if self._refused:
+            stop = "refusal"
+        elif stop in ("end_turn", "tool_use"):
+            stop = "tool_use" if self._calls else "end_turn"
+        ends = [*([self._open[1]] if self._open else ()), *self._calls.values()]
+        return [
+            *({"type": "content_block_stop", "index": index} for index in ends),
+            {"type": "message_delta", "delta": {"stop_reason": stop}, "usage": self._usage},
+            {"type": "message_stop"},
+        ]
+
+    def _start(self, raw: Mapping[str, Any]) -> Wire:
+        self._started = True
+        self._id = str(raw.get("id") or "")
+        message: Wire = {"id": self._id, "type": "message", "role": "assistant", "model": raw.get("model") or "", "content": []}
+        return {"type": "message_start", "message": message}
+
+    def _write(self, kind: str, text: str) -> list[Wire]:
+        events: list[Wire] = []
+        if self._open is None or self._open[0] != kind:
+            if self._open is not None:
+                events.append({"type": "content_block_stop", "index": self._open[1]})
+            self._open = (kind, self._count)
+            self._count += 1
+            block = {"type": kind, kind: ""} | ({"signature": ""} if kind == THINKING else {})
+            events.append({"type": "content_block_start", "index": self._open[1], "content_block": block})
+        events.append({"type": "content_block_delta", "index": self._open[1], "delta": {"type": f"{kind}_delta", kind: text}})
+        return events
+
+    def _call(self, call: Mapping[str, Any], position: int) -> list[Wire]:
+        function = call.get("function") or {}
+        place = self._place(call, position)
+        events: list[Wire] = []
+        if place not in self._calls:
+            self._ids[place] = str(call.get("id") or f"call_{self._id or 'answer'}_{place}")
+            self._calls[place] = self._count
+            self._count += 1
+            block = {"type": "tool_use", "id": self._ids[place], "name": str(function.get("name") or ""), "input": {}}
+            events.append({"type": "content_block_start", "index": self._calls[place], "content_block": block})
+        self._last_call = place
+        arguments = function.get("arguments")
+        if isinstance(arguments, dict):
+            arguments = msgspec.json.encode(arguments).decode()
+        if isinstance(arguments, str) and arguments:
+            delta = {"type": "input_json_delta", "partial_json": arguments}
+            events.append({"type": "content_block_delta", "index": self._calls[place], "delta": delta})
+        return events
+
+    def _place(self, call: Mapping[str, Any], position: int) -> int:
+        """Return the call that a piece belongs to. A new id with a used index is a new call, since some servers always send 0."""
+        index, ident = call.get("index"), call.get("id")
+        if isinstance(index, int) and (not ident or self._ids.get(index, ident) == ident):
+            return index
+        for place, used in self._ids.items():
+            if ident and used == ident:
+                return place
+        if not ident and self._last_call >= 0 and not (call.get("function") or {}).get("name"):
+            return self._last_call
+        return max([-1, *self._calls]) + 1
+
+
+def _texts(content: object) -> list[tuple[str, str]]:
+    """Return the texts of a delta. Some servers send a list of parts that includes thinking."""
+    if isinstance(content, str):
+        return [(TEXT, content)] if content else []
+    texts: list[tuple[str, str]] = []
+    for part in content if isinstance(content, list) else ():
+        if isinstance(part, Mapping) and isinstance(part.get("text"), str):
+            texts.append((TEXT, part["text"]))
+        elif isinstance(part, Mapping) and part.get("type") == THINKING:
+            texts += [(THINKING, text) for _, text in _texts(part.get(THINKING))]
+    return texts
+
+
+def messages_usage(raw: Mapping[str, Any]) -> Wire:
+    """Convert chat usage to the Messages API, where `input_tokens` does not include cached tokens."""
+    details = raw.get("prompt_tokens_details")
+    details = details if isinstance(details, Mapping) else {}
+    prompt = count_of(raw.get("prompt_tokens"))
+    cached = min(prompt, count_of(details.get("cached_tokens")) or count_of(raw.get("prompt_cache_hit_tokens")))
+    written = min(prompt - cached, count_of(details.get("cache_write_tokens")))
+    return {
+        "input_tokens": prompt - cached - written,
+        "cache_read_input_tokens": cached,
+        "cache_creation_input_tokens": written,
+        "output_tokens": count_of(raw.get("completion_tokens")),
+    }

@@ -29,10 +29,12 @@ def served_model(base_url: str, *, model: str | None = None, key: str | None = N
     listed = _get(f"{base_url.rstrip('/').removesuffix('/v1')}/v1/models", key)
     entries = listed.get("data") if isinstance(listed, dict) else None
     rows = (
-        [row for row in entries if isinstance(row, dict) and isinstance(row.get("id"), str)] if isinstance(entries, list) else []
+        [entry for entry in entries if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
+        if isinstance(entries, list)
+        else []
     )
-    found = next((row for row in rows if model in (None, row["id"])), rows[0] if len(rows) == 1 else None)
-    return ServedModel(found["id"], _window(found, base_url, key)) if found is not None else None
+    row = next((entry for entry in rows if model in (None, entry["id"])), rows[0] if len(rows) == 1 else None)
+    return ServedModel(row["id"], _window(row, base_url, key)) if row is not None else None
 
 
 def _window(row: dict[str, Any], base_url: str, key: str | None) -> int | None:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.settings import Settings
 from ..disk.files import read
-from ..disk.home.loading import settings_in_force
-from ..disk.settings_files import user_home
+from ..disk.settings_files import settings_in_force, user_home
 from ..memory.store.index import INDEX, load_index
 from ..memory.store.scopes import locate_memory
 from ..prompt.reminder import IndexText, first_reminder

@@ -32,7 +32,7 @@ from ..core.usage import Usage
 from ..fork.host import Host
 from ..prompt.break_causes import readable_after
 from ..prompt.cache_marks import UNMARKABLE, mark
-from ..session.base import working
+from ..session.base import add_results, context_of, working
 from ..session.provider import limits_for
 from ..session.session import Session
 from .comparison import ComparisonModel
@@ -92,7 +92,7 @@ def play(
         session_id="replay",
         cache_ttl=ttl or (stage.script.ttl if endless else AUTO),
     )
-    session._begin_bare()
+    context_of(session).begun = True  # the recording brings its own context
     try:
         with working(session) as conversation:
             played = _Player(stage, session, provider, conversation, window, endless=endless).run(index)
@@ -171,7 +171,7 @@ class _Player:
         self._points: list[RequestPoint] = []
         self._paid = (0.0, 0.0)  # dollars and units that the points account for
         c.use_clock(lambda: self._time)
-        session.lend(Host(observer=self._watch, file_tools=tuple(FILE_TOOLS)))
+        context_of(session).lend(Host(observer=self._watch, file_tools=tuple(FILE_TOOLS)))
 
     def run(self, index: str | None) -> Played:
         steps = self._stage.script.steps
@@ -231,10 +231,10 @@ class _Player:
             elif words.strip():
                 turn.add_context(self._c, step.context, words)
             return
-        opened = self._session.open_calls
+        opened = self._session.status.open_calls
         results = [block for block in step.blocks if isinstance(block, ToolResult) and block.tool_use_id in opened]
         if results:
-            self._session._add_results(results)
+            add_results(self._session, results)
             self._reads.came(results)
             self._shown.came(results)
         message = [block.wire for block in step.blocks if _is_said(block)]
@@ -298,7 +298,7 @@ class _Player:
         self._readable = readable_after(usage)
         self._add(bill_extra(self._provider.answered_by, usage))
         self._session.after_call(Reply(f"fetched-{self._fetched}", self._provider.model, tuple(calls), "tool_use", usage))
-        self._session._add_results([tool_result(call.id, one.text) for call, one in zip(calls, wanted, strict=True)])
+        add_results(self._session, [tool_result(call.id, one.text) for call, one in zip(calls, wanted, strict=True)])
         return self._request()
 
     def _warm(self, step: RecordedAnswer, request: Wire) -> None:

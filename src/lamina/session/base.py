@@ -1,69 +1,78 @@
-"""The base class of Session and AsyncSession: opening, settings, provider and closing. Nothing here waits for a model."""
+"""What both kinds of session are made of: the arguments, the state, the provider of side calls, the flows of a turn, and closing.
+
+The flows that may call a model are generators of effects, written once; session.py drives them with and without an event loop. One thread
+uses a session at a time: whatever reads or changes the conversation holds the lock (`_open`).
+"""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import turn
 from ..conversation.cache_life import KEEP_ALIVE
 from ..conversation.isolate import take_job_results
-from ..conversation.request import Prompt
 from ..conversation.state import Conversation
-from ..conversation.window.thresholds import Thresholds
-from ..core.blocks import Wire
-from ..core.errors import InputError, SessionClosed, StreamBroken
-from ..core.inputs import Given, check_type, read_given
+from ..core.blocks import ToolResult, Wire
+from ..core.effects import Ask, Flow
+from ..core.errors import BadRequest, InputError, PromptTooLong, ProviderError, SessionClosed, SettingError, StreamBroken
+from ..core.inputs import check_type, read_given
 from ..core.policy import Policy
 from ..core.reach import OWN_NAMES, tool_names
 from ..core.reply import Reply
 from ..core.settings import Settings
 from ..disk.settings_files import checked_home, lamina_home
 from ..fork.host import Host
+from ..language.text import Text
 from ..language.wording import counted
-from ..layers.l2_micro import step as micro
+from ..layers.l1_results.step import HandedIn
 from ..layers.recall.state import SELECT
-from ..providers import Provider
+from ..providers import OnEvent, Provider, open_provider
 from ..providers.models import Cost, cost
-from .edits import SessionEdits
-from .input import SessionInput
-from .inspect import Inspection
-from .lock import SessionLock
+from ..providers.offline import DEFAULT_TABLE
+from .context import SessionContext
 from .open import AgentOf, OpenedTranscript, SessionPlace, open_again, open_new
-from .provider import limits_for, no_wider, provider_for
-from .side_calls import SideCalls
+from .provider import limits_for, offline, prompt_for, provider_for
 from .sync import MessageListSync
-from .turn_undo import TurnUndo
 
 if TYPE_CHECKING:
+    from ..conversation.compaction.commit import Compacted
+    from ..conversation.request import Prompt
+    from ..conversation.window.thresholds import Thresholds
+    from ..layers.l4_compact.plan import Pivot
     from ..providers.sdk import SdkProvider
-
-# An answer this long fits every known model and stays below the length at which SDKs insist on streaming.
-DEFAULT_MAX_TOKENS = 8_000
-
 
 NO_USAGE = (
     "The server reports no token usage: the size of the conversation is estimated, and these calls are not part of the cost. "
     "For a stream of Chat Completions, request it with stream_options={'include_usage': True}."
 )
-
-
 LEFT_OUT = "The tool {name} runs on Anthropic's servers and is not sent to this model."
+NO_KEY = "Summaries and notes are written by local rules instead of a model, because no API key was found. Pass a client or set the key."
+ASYNC_CLIENT = (
+    "Summaries and notes are written by local rules instead of a model, because the client is async. "
+    "Use AsyncSession, or pass a sync client."
+)
 
 
-class SessionBase(TurnUndo, SessionInput, SessionEdits, Inspection, SideCalls):
+class MainCall(Ask, frozen=True):
+    """The conversation's own call. The session's provider answers it, also where another provider answers side calls."""
+
+
+class SessionBase:
     """One conversation and its provider: everything that `Session` and `AsyncSession` have in common."""
+
+    _awaits: ClassVar[bool] = False  # whether an async-only client can be used
 
     def __init__(
         self,
-        provider: str | Provider = "offline",
+        provider: str | Provider,
         *,
         system: str | Sequence[Mapping[str, Any]] | None = None,
         tools: Sequence[Mapping[str, Any]] | None = None,
@@ -88,6 +97,7 @@ class SessionBase(TurnUndo, SessionInput, SessionEdits, Inspection, SideCalls):
         offer_tools: bool = False,
         read_tool: str | None = None,
         selection: str | None = None,
+        host: Host | None = None,
         agent_of: AgentOf | None = None,
     ) -> None:
         """Open a new session, or resume one.
@@ -121,11 +131,13 @@ class SessionBase(TurnUndo, SessionInput, SessionEdits, Inspection, SideCalls):
             dreaming: Whether to consolidate memories in the background, about once a day.
             interactive: Whether a user is present. Without one, memories are not written in the background, unless the settings say
                 so.
-            offer_tools: Add Lamina's own tools to `tools`: Expand, MemorySearch, MemorySave and PastSearch. Pass their calls to
-                `answer_tool`.
+            offer_tools: Add Lamina's own tools to `tools`: Expand, MemorySearch, MemorySave and PastSearch, and Compact if the
+                setting `lamina.compactTool` is on. Pass their calls to `answer_tool`.
             read_tool: Name of your own tool that reads local files, such as `"read_file"`. The files it read last are shown again
                 after a compaction. Do not name a tool that reads files of another machine or container.
             selection: Text that the user has selected in their editor, sent once before the first message.
+            host: What your loop offers to the layers: an observer of events, a tool runner, hooks. The session fills in what it can
+                offer by itself.
             agent_of: Marks this session as the subagent of another one.
 
         A resumed session keeps the system prompt, tools, options and `max_tokens` it had, unless you pass new ones.
@@ -136,9 +148,11 @@ class SessionBase(TurnUndo, SessionInput, SessionEdits, Inspection, SideCalls):
             NoSuchSession: The session to resume does not exist.
             NewerVersion: The session to resume was written by a newer version of Lamina.
         """
-        _check_types(cwd, home, resume, window, policy, session_id)
-        _check_switches(in_memory=in_memory, interactive=interactive, offer_tools=offer_tools)
-        _check_texts(read_tool=read_tool, selection=selection)
+        _check_types(cwd=cwd, home=home, resume=resume, window=window, policy=policy, session_id=session_id, read_tool=read_tool)
+        _check_types(selection=selection, in_memory=in_memory, interactive=interactive, offer_tools=offer_tools)
+        if not os.path.isdir(str(cwd)):
+            raise InputError("cwd", f"the directory {cwd} does not exist", "create it or pass another one")
+        check_type("host", host, Host, NoneType, words="a lamina.Host")
         check_type("agent_of", agent_of, AgentOf, NoneType, words="an AgentOf")
         self._lock = threading.RLock()
         self._closed = False
@@ -148,7 +162,7 @@ class SessionBase(TurnUndo, SessionInput, SessionEdits, Inspection, SideCalls):
         self.provider = provider_for(provider, client)
         self._opened_providers = [self.provider] if isinstance(provider, str) else []
         # Validate all arguments first, so that a session that cannot be opened leaves no file and no lock behind.
-        given = read_given(
+        arguments = read_given(
             system=system,
             tools=tools,
             options=options,
@@ -156,52 +170,59 @@ class SessionBase(TurnUndo, SessionInput, SessionEdits, Inspection, SideCalls):
             cache_ttl=cache_ttl,
             provider=self.provider.name,
         )
-        if offer_tools:
-            _check_tool_names(given)
+        if offer_tools and (taken := sorted(OWN_NAMES & set(tool_names(arguments.tools or ())))):
+            raise InputError("tools", f"{', '.join(taken)}: Lamina's own tools have this name", "rename your tool")
         # A caller that passes settings has their findings.
         notices = [finding.text for finding in loaded.findings] if settings is None else []
         chosen = loaded.policy if policy is None else loaded.with_flags(policy)
         self._policy = policy
         self._window = window
-        limits = limits_for(self.provider, chosen, loaded, window=window, options=given.options or {}, notices=notices)
-        place = SessionPlace(None if in_memory else _home(home), Path(cwd).resolve(), agent_of)
+        limits = limits_for(self.provider, chosen, loaded, window=window, options=arguments.options or {}, notices=notices)
+        where = None if in_memory else checked_home(home) if home is not None else lamina_home(os.environ)
+        self.home = where.expanduser().absolute() if where is not None else None
+        self.cwd = Path(cwd).resolve()
+        place = SessionPlace(self.home, self.cwd, agent_of)
         opened = open_again(place, resume, _now) if resume is not None else open_new(place, session_id)
         self.id = opened.session_id
-        self.home = place.home
-        self.cwd = place.cwd
         notices[:0] = opened.notices
-        if place.home is None and not in_memory:
+        if self.home is None and not in_memory:
             notices.append(
                 "No home directory found, so this session is kept in memory only. Set LAMINA_HOME or HOME to save sessions."
             )
-        self._c = self._conversation(opened, given, loaded, chosen, limits, notices)
+        prompt = prompt_for(self.provider, opened.live.log.view.snapshot, arguments, loaded, chosen, limits)
+        self._c = self._conversation(opened, prompt, loaded, chosen, limits, notices, free_ttl=arguments.free_ttl)
         self._tell_left_out_tools()
         self._answers_side: Provider | None = None
         self._list_sync = MessageListSync(self._c, resumed=resume is not None)
         self._cost = Cost()
-        self._prepare(
-            given,
+        self._context = SessionContext(
+            self,
+            arguments,
             resumed=resume is not None,
             interactive=interactive,
             offer_tools=offer_tools,
             read_tool=read_tool,
             selection=selection,
         )
+        if host is not None:
+            self._context.lend(host)
 
     def _conversation(
         self,
         opened: OpenedTranscript,
-        given: Given,
+        prompt: Prompt,
         settings: Settings,
         policy: Policy,
         limits: Thresholds,
         notices: list[str],
+        *,
+        free_ttl: bool,
     ) -> Conversation:
         path = opened.store.path
         return Conversation(
             store=opened.store,
             live=opened.live,
-            prompt=self._prompt(opened, given, settings, policy, limits),
+            prompt=prompt,
             policy=policy,
             limits=limits,
             settings=settings,
@@ -212,79 +233,67 @@ class SessionBase(TurnUndo, SessionInput, SessionEdits, Inspection, SideCalls):
             notices=notices,
             ask_side=self._ask_side,
             clock=_now,
-            free_ttl=given.free_ttl,
+            free_ttl=free_ttl,
         )
-
-    def _prompt(self, opened: OpenedTranscript, given: Given, settings: Settings, policy: Policy, limits: Thresholds) -> Prompt:
-        """Return the fixed part of each request. Arguments that were not given keep the resumed session's values."""
-        before = opened.live.log.view.snapshot
-        options = given.options if given.options is not None else before.options if before else None
-        if options is None or before is None:
-            asked = micro.options(
-                settings,
-                self.provider.capabilities,
-                policy,
-                limits=limits,
-                tools=given.tools or (before.tools if before else []) or [],
-                given=options,
-            )
-            options = {**asked, **(options or {})}
-        return Prompt(
-            self.provider.model,
-            given.max_tokens or (before.max_tokens if before else 0) or DEFAULT_MAX_TOKENS,
-            given.system if given.system is not None else before.system if before else [],
-            given.tools if given.tools is not None else before.tools if before else [],
-            options,
-            given.first_ttl if self.provider.capabilities.wire == "messages" else None,
-        )
-
-    # Settings
-
-    @property
-    def settings(self) -> Settings:
-        """The settings currently in effect."""
-        return self._c.settings
 
     def _refresh_settings(self) -> None:
         """Reload changed settings before a decision, so that a disabled feature or a changed number applies from now on."""
         old, new = self._c.settings, self._c.settings.refreshed()
         if new is old:
             return
-        known = {found.text for found in old.findings}
-        self._c.notify(*(found.text for found in new.findings if found.text not in known))
+        texts = {finding.text for finding in old.findings}
+        self._c.notify(*(finding.text for finding in new.findings if finding.text not in texts))
         policy, notices = new.policy if self._policy is None else new.with_flags(self._policy), list[str]()
         options = self._c.prompt.options
         limits = limits_for(self.provider, policy, new, window=self._window, options=options, notices=notices)
         self._c.notify_once(*notices)
         self._c.use_settings(new, policy, limits)
 
-    # Provider and prompt
+    @contextmanager
+    def _open(self) -> Iterator[Conversation]:
+        """Lock the session and return its conversation. A session that was closed during the wait raises."""
+        with self._lock:
+            self._check_open()
+            self._refresh_settings()
+            yield self._c
 
-    def switch_model(self, provider: str | Provider, *, window: int | None = None) -> None:
-        """Continue the conversation with another model.
+    def _check_open(self) -> None:
+        if self._closed:
+            raise SessionClosed(self.id, in_memory=self.home is None)
 
-        The next request breaks the prompt cache; the break is recorded with its reason. Token counting starts afresh, because the
-        old model's counts do not apply to the new one. Background work started with the old model is cancelled.
+    # Providers
 
-        Args:
-            provider: Wire format and model, such as `"openai:gpt-5"`, or a provider object.
-            window: Size of its context window in tokens. By default a window given when the session was opened still applies,
-                up to the size the new model is known to support.
+    @property
+    def _side(self) -> Provider:
+        """The provider for side calls (summaries, notes).
+
+        This is the session's own provider if it has a client, else one opened with a key from the environment, else the offline
+        provider; the last case adds a notice, once.
         """
-        check_type("window", window, int, NoneType)
-        with self._open():
-            named, provider = isinstance(provider, str), provider_for(provider, None)
-            self._opened_providers += [provider] if named else []
-            asked = window if window is not None else no_wider(self._window, provider.model)
-            options = self._c.prompt.options
-            limits = limits_for(provider, self._c.policy, self.settings, window=asked, options=options, notices=self.notices)
-            self._window = window if window is not None else self._window
-            # Running jobs were started with the old model's requests.
-            for name in self._c.background.names:
-                self._c.background.abort(name)
-            self.provider, self._answers_side = provider, None
-            self._c.switch_model(provider.model, provider.capabilities, limits)
-            self._tell_left_out_tools()
+        if self._answers_side is None:
+            if self.provider.name == "offline":
+                self._answers_side = offline(getattr(self.provider, "table", DEFAULT_TABLE))
+            elif getattr(self.provider, "can_call", True):
+                self._answers_side = self.provider
+            else:
+                try:
+                    self._answers_side = open_provider(f"{self.provider.name}:{self.provider.model}")
+                except SettingError:
+                    self._c.notify(NO_KEY)
+                    self._answers_side = offline()
+            if not self._awaits and getattr(self._answers_side, "only_async", False):
+                self._c.notify(ASYNC_CLIENT)
+                self._answers_side = offline()
+        return self._answers_side
+
+    def _provider_of(self, ask: Ask) -> Provider:
+        return self.provider if isinstance(ask, MainCall) else self._side
+
+    def _ask_side(self, ask: Ask, abort: threading.Event) -> Reply:
+        """Make a side call, from any thread. An abort returns at once and abandons the call."""
+        from ..fork.model_call import ask_until
+
+        return ask_until(abort, self._side, ask)
 
     def _tell_left_out_tools(self) -> None:
         """Notify the user of tools that were given for another provider and cannot be sent to this one."""
@@ -292,38 +301,62 @@ class SessionBase(TurnUndo, SessionInput, SessionEdits, Inspection, SideCalls):
         names = [str(tool.get("name") or tool.get("type")) for tool in tools if not {"input_schema", "function"} & tool.keys()]
         self._c.notify_once(*(LEFT_OUT.format(name=name) for name in names))
 
-    def _give_prompt(self, system: list[Wire], tools: list[Wire]) -> None:
-        """Set the system prompt and tools if the transcript has none recorded, as in one that another program wrote."""
-        with self._open():
-            if self._c.log.view.snapshot is None:
-                self._c.replace_prompt(system, tools)
+    # The flows of a turn
 
-    def lend(self, host: Host) -> None:
-        """Give the layers access to your loop: a tool runner, the files read so far, hooks, an event observer.
+    def _preparing(self) -> Flow[Wire]:
+        self._context.bring()
+        return (yield from turn.before_call(self._c))
 
-        Args:
-            host: What your loop offers. It replaces any host given before. The session fills in what it can offer by itself.
-        """
-        check_type("host", host, Host, words="a lamina.Host")
-        with self._open():
-            self._c.lend(host)
-            if self._begun:
-                self._complete_host()
+    def _exchanging(self, on_event: OnEvent | None) -> Flow[Reply]:
+        request = yield from self._preparing()
+        try:
+            reply: Reply = yield MainCall(request, "chat", on_event)
+        except StreamBroken as error:
+            # It has no stop reason, so none of its tool calls is ever executed.
+            from ..fork.loop import partial
 
-    @property
-    def notices(self) -> list[str]:
-        """Messages for the user, oldest first, such as a failed write or a forked session. Read-only: the session appends to it."""
-        return self._c.notices
+            if (reply := partial(error.partial, self.provider.model)).blocks:
+                self._record(reply)
+            raise
+        return self._record(reply)
 
-    def _notify(self, *sentences: str) -> None:
-        self._c.notify(*sentences)
+    def _asking(self, on_event: OnEvent | None) -> Flow[Reply]:
+        if on_event is not None and not callable(on_event):
+            raise InputError("on_event", f"must be a function, not {type(on_event).__name__}")
+        try:
+            return (yield from self._exchanging(on_event))
+        except (BadRequest, PromptTooLong) as error:
+            if not (yield from turn.recover(self._c, error)):
+                raise
+            return (yield from self._exchanging(on_event))
 
-    def _notify_once(self, *sentences: str) -> None:
-        self._c.notify_once(*sentences)
+    def _recovering(self, error: BaseException) -> Flow[bool]:
+        check_type("error", error, BaseException)
+        if not isinstance(error, ProviderError):  # an exception of the SDK
+            from ..providers.faults import read_fault, typed_error
 
-    def _withdraw(self, sentences: Iterable[str]) -> None:
-        """Remove notices that no longer apply."""
-        self._c.withdraw(sentences)
+            error = typed_error(read_fault(error), who=self.provider.name, now=0.0)
+        return (yield from turn.recover(self._c, error))
+
+    def _compacting(self, instructions: str, pivot: Pivot | None) -> Flow[Compacted]:
+        check_type("instructions", instructions, str)
+        if pivot is not None:
+            from ..layers.l4_compact.plan import Pivot
+
+            check_type("pivot", pivot, Pivot)
+        return (yield from turn.compact_now(self._c, instructions, pivot))
+
+    def _record(self, response: object) -> Reply:
+        reply = response if isinstance(response, Reply) else self.provider.read(response)
+        self._c.use_capabilities(self.provider.capabilities)
+        records = turn.after_call(self._c, reply)
+        for record in records:
+            self._list_sync.note(record)
+        if records and reply.usage is not None:
+            self._cost += cost(reply.model or self.provider.model, reply.usage)
+        elif records and reply.complete:
+            self._c.notify_once(NO_USAGE)
+        return reply
 
     # Closing
 
@@ -355,98 +388,73 @@ class SessionBase(TurnUndo, SessionInput, SessionEdits, Inspection, SideCalls):
                 self._c.background.abort(name)
             for name in self._c.background.close(timeout):
                 limit = counted(round(timeout), "second")
-                self._c.notify(f"Background job '{name}' did not finish within {limit} and was cancelled.")
+                self._c.notify(
+                    Text("Background job '{name}' did not finish within {limit} and was cancelled.", name=name, limit=limit)
+                )
             with self._lock:
                 take_job_results(self._c)
         finally:  # Ctrl-C while waiting too
             with self._lock:
                 self._c.store.sync(force=True)
                 self._c.store.close()
-            for one in self._own_providers():
-                one.close()
+            for provider in self._own_providers():
+                provider.close()
 
     def _own_providers(self) -> list[SdkProvider]:
         """Return the providers that this session opened; one that was passed in is the caller's to close."""
         side = self._answers_side
         opened = [*self._opened_providers, *([side] if side is not None and side is not self.provider else [])]
-        if all(one.name == "offline" for one in opened):
+        if all(provider.name == "offline" for provider in opened):
             return []  # most sessions of a few calls: nothing that speaks to a server is loaded
         from ..providers.sdk import SdkProvider
 
-        return [one for one in opened if isinstance(one, SdkProvider)]
-
-    def _open(self) -> SessionLock:
-        return SessionLock(self._lock, self._enter)
-
-    def _enter(self) -> None:
-        self._check_open()
-        self._refresh_settings()
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise SessionClosed(self.id, in_memory=self.home is None)
-
-    def _record(self, response: object) -> Reply:
-        reply = response if isinstance(response, Reply) else self.provider.read(response)
-        self._c.use_capabilities(self.provider.capabilities)
-        records = turn.after_call(self._c, reply)
-        for record in records:
-            self._list_sync.note(record)
-        if records and reply.usage is not None:
-            self._cost += cost(reply.model or self.provider.model, reply.usage)
-        elif records and reply.complete:
-            self._notify_once(NO_USAGE)
-        return reply
-
-    def _keep_partial(self, error: StreamBroken) -> None:
-        """Record a partial answer. It has no stop reason, so none of its tool calls is ever executed."""
-        from ..fork.loop import partial
-
-        reply = partial(error.partial, self.provider.model)
-        if reply.blocks:
-            self._record(reply)
+        return [provider for provider in opened if isinstance(provider, SdkProvider)]
 
 
-def _check_types(cwd: object, home: object, resume: object, window: object, policy: object, session_id: object) -> None:
-    check_type("cwd", cwd, str, PathLike)
-    if not os.path.isdir(str(cwd)):
-        raise InputError("cwd", f"the directory {cwd} does not exist", "create it or pass another one")
-    check_type("home", home, str, PathLike, NoneType)
-    check_type("resume", resume, str, PathLike, NoneType)
-    check_type("window", window, int, NoneType)
-    check_type("policy", policy, str, Policy, NoneType)
-    check_type("session_id", session_id, str, NoneType)
+_TEXT, _PATH = (str, NoneType), (str, PathLike, NoneType)
+_TYPES: dict[str, tuple[type, ...]] = {
+    "cwd": (str, PathLike),
+    "home": _PATH,
+    "resume": _PATH,
+    "window": (int, NoneType),
+    "policy": (str, Policy, NoneType),
+    "session_id": _TEXT,
+    "read_tool": _TEXT,
+    "selection": _TEXT,
+    "in_memory": (bool,),
+    "interactive": (bool,),
+    "offer_tools": (bool,),
+}
 
 
-def _check_switches(**given: object) -> None:
-    for name, switch in given.items():
-        check_type(name, switch, bool)
-
-
-def _check_texts(**given: object) -> None:
-    for name, text in given.items():
-        check_type(name, text, str, NoneType)
-
-
-def _check_tool_names(given: Given) -> None:
-    if taken := sorted(OWN_NAMES & set(tool_names(given.tools or ()))):
-        raise InputError("tools", f"{', '.join(taken)}: Lamina's own tools have this name", "rename your tool")
-
-
-def _home(home: str | Path | None) -> Path | None:
-    found = checked_home(home) if home is not None else lamina_home(os.environ)
-    return found.expanduser().absolute() if found is not None else None
+def _check_types(**arguments: object) -> None:
+    for name, value in arguments.items():
+        check_type(name, value, *_TYPES[name])
 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-@contextmanager
-def working(session: SessionBase) -> Iterator[Conversation]:
+def working(session: SessionBase) -> AbstractContextManager[Conversation]:
     """Lock a session and return its conversation, for an agent loop. Other threads wait until the block ends."""
-    with session._open():
-        yield session._c
+    return session._open()
+
+
+def add_results(session: SessionBase, results: Sequence[ToolResult | HandedIn]) -> None:
+    """Add several tool results as one message."""
+    with session._open() as c:
+        session._list_sync.note(turn.add_results(c, results))
+
+
+def side_provider(session: SessionBase) -> Provider:
+    """Return the provider of a session's side calls. Call it in the conversation's own thread first: it may add a notice."""
+    return session._side
+
+
+def context_of(session: SessionBase) -> SessionContext:
+    """Return what a session adds by itself, for an agent loop that brings a part of it."""
+    return session._context
 
 
 def conversation_of(session: SessionBase) -> Conversation:

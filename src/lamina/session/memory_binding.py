@@ -13,11 +13,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..conversation.isolate import isolate
+from ..conversation.state import Conversation
 from ..core.errors import DiskError
 from ..core.reach import RUN_BY_MODEL
 from ..core.settings import Mode
 from ..disk.settings_files import user_home
 from ..fork.host import MemoryAccess
+from ..language.text import Text
 from ..layers.l5_extract.trigger import may_extract
 from ..prompt.reminder import IndexText
 
@@ -36,43 +39,57 @@ ASKED = "the user asked for it"
 JUDGED = "found worth keeping"
 
 
+def local_time(c: Conversation) -> datetime:
+    """Return the conversation's current time in the local time zone."""
+    return datetime.fromisoformat(c.clock()).astimezone()
+
+
 class MemoryBinding:
     def __init__(self, session: SessionBase) -> None:
-        self._session = session
+        self.c = session._c
+        self.session_id = session.id
         self._asked: str | None = None  # the current user message
         self._reason = JUDGED
         self._notices: list[str] = []
         self.place: MemoryLocation | None = None
-        if self.mode != "off" and session.home is not None:
-            try:
-                self.place = self._find(**self._base(session.home))
-            except DiskError as error:
-                self._disable(error)
+        if self.mode != "off" and (home := self.c.home) is not None:
+            self.place = isolate(self.c, "memory", lambda _: self._own_place(home), None)
+
+    def _own_place(self, home: Path) -> MemoryLocation | None:
+        try:
+            return self._find(**self._base(home))
+        except DiskError as error:
+            self._disable(error)
+            return None
 
     def _base(self, home: Path) -> dict[str, Any]:
         """Return the arguments by which every memory directory is found."""
-        session = self._session
-        return {"cwd": session.cwd, "home": home, "settings": session.settings, "user_home": user_home(os.environ) or home}
+        return {
+            "cwd": self.c.cwd,
+            "home": home,
+            "settings": self.c.settings,
+            "user_home": user_home(os.environ) or home,
+        }
 
     @property
     def mode(self) -> Mode:
         """The mode in force now: a switch may be turned while the session runs."""
-        settings = self._session.settings
+        settings = self.c.settings
         return settings.memory_mode["private"] if settings.memory else "off"
 
     def _find(self, **base: Any) -> MemoryLocation | None:
         from ..memory.store.scopes import locate_memory
 
         place = locate_memory(**base)
-        return place._replace(team=None) if self._session.settings.memory_mode["team"] == "off" else place
+        return place._replace(team=None) if self.c.settings.memory_mode["team"] == "off" else place
 
     def _disable(self, error: DiskError) -> None:
-        self._session._notify(f"{error} This session continues without memory.")
+        self.c.notify(Text("{error} This session continues without memory.", error=error))
 
     def open(self) -> Memory:
         from ..memory.memory import Memory
 
-        return Memory.open(self._session.cwd, home=self._session.home, settings=self._session.settings)
+        return Memory.open(self.c.cwd, home=self.c.home, settings=self.c.settings)
 
     # For the prompt and the permissions
 
@@ -82,7 +99,7 @@ class MemoryBinding:
             return ""
         from ..memory.instructions import memory_instructions
 
-        settings = self._session.settings
+        settings = self.c.settings
         return memory_instructions(
             place=self.place,
             mode=self.mode,
@@ -98,11 +115,11 @@ class MemoryBinding:
 
     def indexes(self) -> list[IndexText]:
         """Return the memory indexes, the last part of the instructions. An unreadable memory is reported and left out."""
-        if not (self._exists() and self._session.settings.index_in_prompt):
+        if not (self._exists() and self.c.settings.index_in_prompt):
             return []
         try:
             with self.open() as memory:
-                self._session._notify(*memory.notices)
+                self.c.notify(*memory.notices)
                 return [IndexText(str(index.path), index.text) for index in memory.indexes()]
         except DiskError as error:
             self._disable(error)
@@ -110,8 +127,12 @@ class MemoryBinding:
 
     def _exists(self) -> bool:
         """Whether there is a memory directory yet. A session that never saves anything makes none."""
-        place = self.place
-        return place is not None and any(path is not None and os.path.lexists(path) for path in (place.path, place.team))
+        return any(os.path.lexists(path) for path in self.directories)
+
+    @property
+    def directories(self) -> tuple[Path, ...]:
+        """The memory directory and the team's."""
+        return tuple(path for path in (self.place.path, self.place.team) if path is not None) if self.place is not None else ()
 
     @property
     def directory(self) -> Path | None:
@@ -120,8 +141,8 @@ class MemoryBinding:
     @property
     def transcripts(self) -> Path | None:
         """The directory with this project's transcripts, which are searched as the last resort."""
-        path = self._session.path
-        return path.parent if path is not None and self.place is not None and self._session.settings.past_search else None
+        path = self.c.store.path
+        return path.parent if path is not None and self.place is not None and self.c.settings.past_search else None
 
     @property
     def readable(self) -> tuple[Path, ...]:
@@ -144,7 +165,7 @@ class MemoryBinding:
 
     def note_message(self, message: str, words: str) -> None:
         """Note the user message that the following changes are made for."""
-        from ..core.memory_requests import asks_for_memory
+        from ..language.memory_requests import asks_for_memory
 
         self._asked = message
         self._reason = ASKED if asks_for_memory(words) else JUDGED
@@ -154,18 +175,18 @@ class MemoryBinding:
         from ..memory.store.contract import ChangeReason
         from ..tools.tool import KeeperVerdict
 
-        done = self.write(change, ChangeReason("agent", self._reason, self._session.id, self._asked), self.sources())
-        if done is None:
+        outcome = self.write(change, ChangeReason("agent", self._reason, self.session_id, self._asked), self.sources())
+        if outcome is None:
             return None
-        if done.notice is not None:
-            self._notices.append(done.notice)
-        return KeeperVerdict(done.said, done.data, done.is_error, done.beside)
+        if outcome.notice is not None:
+            self._notices.append(outcome.notice)
+        return KeeperVerdict(outcome.said, outcome.data, outcome.is_error, outcome.beside)
 
     def sources(self) -> Sources:
         """Return what this conversation has heard, from the user and from others."""
         from ..memory.guard.sources import by_agent, read_sources
 
-        heard = read_sources(tuple(self._session._c.log.view.items), 0)
+        heard = read_sources(tuple(self.c.log.view.items), 0)
         # A session that a model started with its Bash tool has that model's words as its prompts.
         return by_agent(heard) if RUN_BY_MODEL in os.environ else heard
 
@@ -174,13 +195,13 @@ class MemoryBinding:
         seen yet."""
         from ..memory.tool_writes import RequestedWrite, WriteOutcome, find_memory_file, write_memory_file
 
-        found = find_memory_file(self.place, change.path) if self.place is not None else None
-        if found is None:
+        file = find_memory_file(self.place, change.path) if self.place is not None else None
+        if file is None:
             return None
         wish = RequestedWrite(change.path, change.data.decode("utf-8", "replace"), change.before, change.unread)
         try:
             with self.open() as memory:
-                return write_memory_file(memory, found, wish, why=why, now=self._log_time(), heard=heard)
+                return write_memory_file(memory, file, wish, why=why, now=self._log_time(), heard=heard)
         except DiskError as error:
             return WriteOutcome(str(error), is_error=True)
 
@@ -190,20 +211,20 @@ class MemoryBinding:
             return ()
         try:
             with self.open() as memory:
-                return tuple(memory.changes_for(self._session.id, messages))
+                return tuple(memory.changes_for(self.session_id, messages))
         except DiskError as error:
-            self._session._notify(f"{error} The memories of this turn could not be looked up.")
+            self.c.notify(f"{error} The memories of this turn could not be looked up.")
             return ()
 
     def take_back(self, changes: Sequence[TurnChange]) -> TakenBack:
         from ..memory.store.contract import ChangeReason
 
         with self.open() as memory:
-            return memory.take_back(changes, why=ChangeReason("user", "undid the turn", self._session.id))
+            return memory.take_back(changes, why=ChangeReason("user", "undid the turn", self.session_id))
 
     def _log_time(self) -> datetime | None:
         """Return the local time if daily logs are kept."""
-        return self._session._local_time() if self._session.settings.assistant else None
+        return local_time(self.c) if self.c.settings.assistant else None
 
     def access(self, *, interactive: bool) -> MemoryAccess | None:
         """Return the access for background work that writes memories, or None without memory."""
@@ -211,10 +232,9 @@ class MemoryBinding:
             return None
         from ..memory.store.scopes import project_root
 
-        session = self._session
-        return MemoryAccess(self.place, project_root(session.cwd), session.id, self.write, interactive)
+        return MemoryAccess(self.place, project_root(self.c.cwd), self.session_id, self.write, interactive)
 
     def take_notices(self) -> list[str]:
         """Return and clear the notices about saved and removed memories, one sentence each."""
-        told, self._notices = self._notices, []
-        return told
+        notices, self._notices = self._notices, []
+        return notices

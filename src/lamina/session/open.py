@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,8 +20,7 @@ from ..core.log import Log, seeded
 from ..core.record_lines import Envelope
 from ..core.records import Attachment, Forked, Message, new_id
 from ..disk.paths.project import slug
-from ..disk.regular_file import read_start
-from ..disk.transcripts.jsonl import Health
+from ..disk.regular_file import open_regular, read_start
 from ..disk.transcripts.search import find_transcript
 from ..disk.transcripts.store import (
     FileTranscript,
@@ -34,6 +34,7 @@ from ..disk.transcripts.store import (
     read_transcript,
     refuse_newer,
 )
+from ..language.text import Text
 
 # Session ids are used as file names.
 MAX_ID = 100
@@ -56,13 +57,12 @@ class OpenedTranscript(msgspec.Struct, frozen=True):
     notices: tuple[str, ...]  # messages for the user
 
 
-class Opening(msgspec.Struct, frozen=True):
+class Opening(NamedTuple):
     """A transcript that is about to be loaded."""
 
     name: str
     store: TranscriptStore
-    notices: tuple[str, ...]
-    path: Path  # the file that is read, which is the source of a fork
+    notices: tuple[str, ...] = ()
 
 
 class AgentOf(msgspec.Struct, frozen=True):
@@ -102,24 +102,22 @@ class SessionPlace(msgspec.Struct, frozen=True):
 
 def open_new(place: SessionPlace, session_id: str | None = None) -> OpenedTranscript:
     name = checked_id(session_id) if session_id is not None else new_id()
-    if place.home is None:
-        return OpenedTranscript(name, InMemoryTranscript(place.envelope(name)), LiveTranscript(Log(), 0, {}), ())
-    path = place.transcript(name)
-    try:
-        store = FileTranscript.open(path, place.envelope(name))
-    except DiskError as error:
-        return _in_memory(place, name, error)
-    # The lock is held, so no other process can start this session between the check and the first write.
-    if store is None or path.stat().st_size:
-        if store is not None:
-            store.close()
-        raise InputError("session_id", f"session {name!r} already exists", "open it with resume= instead")
-    return OpenedTranscript(name, store, LiveTranscript(Log(), 0, {}), ())
-
-
-def _in_memory(place: SessionPlace, name: str, error: DiskError) -> OpenedTranscript:
-    notice = f"{error} This session is kept in memory only and cannot be resumed."
-    return OpenedTranscript(name, InMemoryTranscript(place.envelope(name)), LiveTranscript(Log(), 0, {}), (notice,))
+    envelope, notices = place.envelope(name), tuple[str, ...]()
+    store: TranscriptStore = InMemoryTranscript(envelope)
+    if place.home is not None:
+        path = place.transcript(name)
+        try:
+            file = FileTranscript.open(path, envelope)
+        except DiskError as error:
+            notices = (Text("{error} This session is kept in memory only and cannot be resumed.", error=error),)
+        else:
+            # The lock is held, so no other process can start this session between the check and the first write.
+            if file is None or path.stat().st_size:
+                if file is not None:
+                    file.close()
+                raise InputError("session_id", f"session {name!r} already exists", "open it with resume= instead")
+            store = file
+    return OpenedTranscript(name, store, LiveTranscript(Log(), 0, {}), notices)
 
 
 def open_again(place: SessionPlace, session: str | Path, clock: Callable[[], str]) -> OpenedTranscript:
@@ -127,23 +125,41 @@ def open_again(place: SessionPlace, session: str | Path, clock: Callable[[], str
     path = _locate(place, session)
     refuse_newer(path)
     _refuse_strange(place, path)
-    if place.home is None:
-        return _read_only(place, path, (), clock)
+    name, store, notices = _store_for(place, path, clock)
     try:
-        if not read_origin(path).ours:
-            return _fork(place, path, "it was last written by another program", clock)
-        store = FileTranscript.open(path, place.envelope(path.stem))
-        if store is None:
-            return _fork(place, path, "it is open in another process", clock)
-    except DiskError as error:
-        return _read_only(place, path, (f"{error} The session continues in memory only: new messages will not be saved.",), clock)
-    return _loaded(Opening(path.stem, store, (), path), place, clock)
+        live = load_bounded(store)
+        if live is None:
+            live = _load_end(store, path, place.cwd, clock())
+            notices += (
+                f"Session {path.stem} is too large to load ({path.stat().st_size / 1e6:,.0f} MB without a compaction). Its end is loaded, "
+                f"and a summary made by rules replaces the rest. The transcript {path} has all of it.",
+            )
+    except BaseException:
+        store.close()
+        raise
+    damage = store.health.sentence(str(path))
+    problems = (f"{path}: {problem}" for problem in live.log.tree.problems())
+    return OpenedTranscript(name, store, live, (*notices, *((damage,) if damage is not None else ()), *problems))
 
 
-def _read_only(place: SessionPlace, path: Path, notices: tuple[str, ...], clock: Callable[[], str]) -> OpenedTranscript:
-    """Load the transcript's messages but keep new ones in memory."""
-    store = InMemoryTranscript(place.envelope(path.stem), SourceTranscript(path))
-    return _loaded(Opening(path.stem, store, notices, path), place, clock)
+def _store_for(place: SessionPlace, path: Path, clock: Callable[[], str]) -> Opening:
+    """Return where a session that continues a transcript writes: the file itself, a copy, or memory."""
+    notices: tuple[str, ...] = ()
+    if place.home is not None:
+        try:
+            ours = read_origin(path).ours
+            file = FileTranscript.open(path, place.envelope(path.stem)) if ours else None
+            if file is not None:
+                return Opening(path.stem, file)
+            name, reason = new_id(), "it is open in another process" if ours else "it was last written by another program"
+            forked = Forked(new_id(), None, clock(), path.stem, str(path), reason)
+            copy = ForkedTranscript(_path_of_copy(place, path, name), place.envelope(name), SourceTranscript(path), forked)
+            form = Text("Session {stem} continues as {name}, because {reason}.")
+            notice = Text(form, stem=path.stem, name=name, reason=Text.whole(reason))
+            return Opening(name, copy, (notice,))
+        except DiskError as error:
+            notices = (f"{error} The session continues in memory only: new messages will not be saved.",)
+    return Opening(path.stem, InMemoryTranscript(place.envelope(path.stem), SourceTranscript(path)), notices)
 
 
 def _locate(place: SessionPlace, session: str | Path) -> Path:
@@ -165,7 +181,7 @@ def _refuse_strange(place: SessionPlace, path: Path) -> None:
     """
     if place.home is not None and path.is_relative_to(place.projects.absolute()):
         return
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         head = file.read(len(RECORD_BEGINS))
     if RECORD_BEGINS.startswith(head):
         return
@@ -175,77 +191,44 @@ def _refuse_strange(place: SessionPlace, path: Path) -> None:
         )
 
 
-def _fork(place: SessionPlace, source: Path, reason: str, clock: Callable[[], str]) -> OpenedTranscript:
-    name = new_id()
-    notice = f"Session {source.stem} continues as {name}, because {reason}."
-    forked = Forked(new_id(), None, clock(), source.stem, str(source), reason)
-    store = ForkedTranscript(_path_of_copy(place, source, name), place.envelope(name), SourceTranscript(source), forked)
-    return _loaded(Opening(name, store, (notice,), source), place, clock)
-
-
 def _path_of_copy(place: SessionPlace, source: Path, name: str) -> Path:
     """Return where a copy goes: into the project of its session, whichever directory it is opened from."""
     if place.agent_of is not None:
         return place.transcript(name)
     if source.parent.parent == place.projects.absolute():
         return source.with_name(f"{name}.jsonl")
-    from ..disk.transcripts.session_list import read_session_info  # only a copy of another program's session needs it
+    from ..disk.transcripts.search import read_session_info  # only a copy of another program's session needs it
 
     info = read_session_info(source)
     return place.projects / (slug(info.cwd) if info is not None and info.cwd else place.project) / f"{name}.jsonl"
 
 
-def _loaded(opening: Opening, place: SessionPlace, clock: Callable[[], str]) -> OpenedTranscript:
-    store, notices = opening.store, opening.notices
-    try:
-        live = load_bounded(store)
-        if live is None:
-            live = _load_end(opening, place, clock())
-            notices += (_too_large(opening),)
-    except BaseException:
-        store.close()
-        raise
-    notices += _damage(store.health, opening.path)
-    notices += tuple(f"{opening.path}: {problem}" for problem in live.log.tree.problems())
-    return OpenedTranscript(opening.name, store, live, notices)
-
-
-def _load_end(opening: Opening, place: SessionPlace, time: str) -> LiveTranscript:
+def _load_end(store: TranscriptStore, path: Path, cwd: Path, time: str) -> LiveTranscript:
     """Load the end of a transcript that is too large, and record a summary in place of the rest."""
-    from ..disk.transcripts.oversized import read_head
+    from ..disk.transcripts.resume import read_head
     from ..layers.l4_compact.head_summary import fold_head
 
-    store = opening.store
     head = read_head(store)
     log = Log.load(lambda: store.read(head.cut), lambda: seeded(head.state))
-    made = fold_head(log, head, start=head.cut, transcript=str(opening.path), cwd=str(place.cwd), time=time)
+    records = fold_head(log, head, start=head.cut, transcript=str(path), cwd=str(cwd), time=time)
     if isinstance(store, ForkedTranscript):
-        store.begin_with(made)
+        store.begin_with(records)
     else:
-        store.append(made)
-    for record in made:
+        store.append(records)
+    for record in records:
         log.add(record)
     return LiveTranscript(log, head.cut, head.state)
-
-
-def _too_large(opening: Opening) -> str:
-    size = f"{opening.path.stat().st_size / 1e6:,.0f} MB"
-    return (
-        f"Session {opening.path.stem} is too large to load ({size} without a compaction). Its end is loaded, and a summary made by rules "
-        f"replaces the rest. The transcript {opening.path} has all of it."
-    )
-
-
-def _damage(health: Health, path: Path | None) -> tuple[str, ...]:
-    sentence = health.sentence(str(path))
-    return (sentence,) if sentence is not None else ()
 
 
 def checked_id(session_id: str) -> str:
     plain = session_id.replace("-", "").replace("_", "").replace(".", "")
     fits = 0 < len(session_id) <= MAX_ID and plain.isalnum() and plain.isascii() and not session_id.startswith(".")
     if not fits or session_id.lower() in TAKEN:
-        raise InputError("session id", f"invalid session id {session_id!r}", f"use up to {MAX_ID} letters, digits, '-' and '_'")
+        raise InputError(
+            "session id",
+            Text("invalid session id {session_id!r}", session_id=session_id),
+            Text("use up to {limit} letters, digits, '-' and '_'", limit=MAX_ID),
+        )
     return session_id
 
 
@@ -253,8 +236,8 @@ def git_branch(cwd: Path) -> str:
     """Return the branch checked out at `cwd`, read from `.git/HEAD` without running git."""
     for directory in (cwd, *cwd.parents):
         dot = directory / ".git"
-        if pointed := _first_line(dot):
-            dot = directory / pointed.removeprefix("gitdir:").strip()
+        if pointer := _first_line(dot):
+            dot = directory / pointer.removeprefix("gitdir:").strip()
         if head := _first_line(dot / "HEAD"):
             name = head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else "HEAD"
             return "".join(char if char.isprintable() else "\ufffd" for char in name[:MAX_BRANCH])

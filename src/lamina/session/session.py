@@ -1,6 +1,6 @@
 """Session and AsyncSession: the public API for your own agent loop.
 
-    with lamina.Session(provider="anthropic:claude-sonnet-5-5", system="…", tools=[…]) as session:
+    with lamina.Session("anthropic:claude-sonnet-5-5", system="…", tools=[…]) as session:
         session.add_user("fix the failing test")
         request = session.before_call()              # client.messages.create(**request) takes it as it is
         reply = session.after_call(response)         # the SDK's response object or a dict
@@ -21,11 +21,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from .. import turn
 from ..core.blocks import Wire
 from ..core.effects import Ask, Effect, Flow, Sleep, Wait, drive, drive_async
-from ..core.errors import BadRequest, InputError, PromptTooLong, StreamBroken, UsageError
-from ..core.inputs import check_type
+from ..core.errors import UsageError
 from ..core.reply import Reply
 from ..providers import OnEvent
-from .base import SessionBase
+from .methods import SessionMethods
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Lock
@@ -34,22 +33,10 @@ if TYPE_CHECKING:
     from ..layers.l4_compact.plan import Pivot
 
 T = TypeVar("T")
+NO_DRIVER = "A session cannot perform the effect {name}. Use an Agent for it."
 
 
-def _check_compaction(instructions: object, pivot: object) -> None:
-    check_type("instructions", instructions, str)
-    if pivot is not None:
-        from ..layers.l4_compact.plan import Pivot
-
-        check_type("pivot", pivot, Pivot)
-
-
-def _check_function(name: str, value: object) -> None:
-    if value is not None and not callable(value):
-        raise InputError(name, f"must be a function, not {type(value).__name__}")
-
-
-class Session(SessionBase):
+class Session(SessionMethods):
     """A conversation that Lamina keeps within the model's context window.
 
     Add input with `add_user`, `add_tool_result` or `sync`. Then call `before_call`, send the request with your own client, and pass
@@ -72,8 +59,7 @@ class Session(SessionBase):
             SessionClosed: The session is closed.
         """
         with self._open():
-            self._bring_context()
-            return self.provider.render(drive(turn.before_call(self._c), self._perform))
+            return self.provider.render(drive(self._preparing(), self._perform))
 
     def after_call(self, response: object) -> Reply:
         """Record the model's answer.
@@ -107,14 +93,8 @@ class Session(SessionBase):
             ProviderError: The call failed in another way, or the repaired request failed too.
             NothingToSend, WindowFull, SessionClosed: As for `before_call`.
         """
-        _check_function("on_event", on_event)
         with self._open():
-            try:
-                return self._exchange(on_event)
-            except (BadRequest, PromptTooLong) as error:
-                if not self.recover(error):
-                    raise
-                return self._exchange(on_event)
+            return drive(self._asking(on_event), self._perform)
 
     def recover(self, error: BaseException) -> bool:
         """Try to repair the conversation after the server rejected a request. Use this when you make the model calls yourself.
@@ -128,18 +108,8 @@ class Session(SessionBase):
         Returns:
             True if the next request will differ: call `before_call` again. False if this error cannot be repaired.
         """
-        check_type("error", error, BaseException)
         with self._open():
-            return drive(turn.recover(self._c, self._typed(error)), self._perform)
-
-    def _exchange(self, on_event: OnEvent | None) -> Reply:
-        self._bring_context()
-        request = drive(turn.before_call(self._c), self._perform)
-        try:
-            return self._record(self.provider.ask(request, on_event=on_event, abort=self._aborted))
-        except StreamBroken as error:
-            self._keep_partial(error)
-            raise
+            return drive(self._recovering(error), self._perform)
 
     def compact(self, instructions: str = "", *, pivot: Pivot | None = None) -> Compacted:
         """Compact the conversation now: replace messages by a summary.
@@ -152,11 +122,13 @@ class Session(SessionBase):
             pivot: Limits the compaction to the messages `from` or `up_to` a message. By default all messages are summarised.
 
         Returns:
-            The outcome. If nothing changed, `boundary` is empty and `why` gives the reason.
+            How it was done, what it cost, the tokens before and after, and the id for `undo` (`boundary`).
+
+        Raises:
+            NotCompacted: Nothing changed; `why` gives the reason.
         """
-        _check_compaction(instructions, pivot)
         with self._open():
-            return drive(turn.compact_now(self._c, instructions, pivot), self._perform)
+            return drive(self._compacting(instructions, pivot), self._perform)
 
     def end_turn(self) -> None:
         """Mark the end of a turn, after the model's final answer.
@@ -181,13 +153,15 @@ class Session(SessionBase):
     def _perform(self, effect: Effect) -> Any:
         match effect:
             case Ask():
-                return self._side.ask(effect.request, purpose=effect.purpose, on_event=effect.on_event, abort=self._aborted)
+                return self._provider_of(effect).ask(
+                    effect.request, purpose=effect.purpose, on_event=effect.on_event, abort=self._aborted
+                )
             case Sleep():
                 return self._aborted.wait(effect.seconds)
             case Wait():
                 return self._c.background.wait(effect.name, effect.seconds)
             case _:
-                raise UsageError(f"A session cannot perform the effect {type(effect).__name__}. Use an Agent for it.")
+                raise UsageError(NO_DRIVER.format(name=type(effect).__name__))
 
     def __enter__(self) -> Self:
         return self
@@ -196,7 +170,7 @@ class Session(SessionBase):
         self.close()
 
 
-class AsyncSession(SessionBase):
+class AsyncSession(SessionMethods):
     """The async version of `Session`.
 
     The methods that may wait for a model are coroutines: `before_call`, `after_call`, `ask`, `recover`, `compact`, `end_turn` and
@@ -211,9 +185,7 @@ class AsyncSession(SessionBase):
     async def before_call(self) -> Wire:
         """Prepare the conversation and return the next request. See `Session.before_call`."""
         async with self._alone():
-            with self._open():
-                self._bring_context()
-            return self.provider.render(await self._run(turn.before_call(self._c)))
+            return self.provider.render(await self._run(self._preparing()))
 
     async def after_call(self, response: object) -> Reply:
         """Record the model's answer. See `Session.after_call`."""
@@ -223,39 +195,18 @@ class AsyncSession(SessionBase):
 
     async def ask(self, on_event: OnEvent | None = None) -> Reply:
         """Send the next request through the session's provider and record the answer. See `Session.ask`."""
-        _check_function("on_event", on_event)
         async with self._alone():
-            try:
-                return await self._exchange(on_event)
-            except (BadRequest, PromptTooLong) as error:
-                if not await self._run(turn.recover(self._c, error)):
-                    raise
-                return await self._exchange(on_event)
+            return await self._run(self._asking(on_event))
 
     async def recover(self, error: BaseException) -> bool:
         """Try to repair the conversation after the server rejected a request. See `Session.recover`."""
-        check_type("error", error, BaseException)
         async with self._alone():
-            return await self._run(turn.recover(self._c, self._typed(error)))
-
-    async def _exchange(self, on_event: OnEvent | None) -> Reply:
-        with self._open():
-            self._bring_context()
-        request = await self._run(turn.before_call(self._c))
-        try:
-            response = await self.provider.ask_async(request, on_event=on_event)
-        except StreamBroken as error:
-            with self._open():
-                self._keep_partial(error)
-            raise
-        with self._open():
-            return self._record(response)
+            return await self._run(self._recovering(error))
 
     async def compact(self, instructions: str = "", *, pivot: Pivot | None = None) -> Compacted:
         """Compact the conversation now: replace messages by a summary. See `Session.compact`."""
-        _check_compaction(instructions, pivot)
         async with self._alone():
-            return await self._run(turn.compact_now(self._c, instructions, pivot))
+            return await self._run(self._compacting(instructions, pivot))
 
     async def end_turn(self) -> None:
         """Mark the end of a turn, after the model's final answer. See `Session.end_turn`."""
@@ -269,8 +220,8 @@ class AsyncSession(SessionBase):
 
         self._loop = asyncio.get_running_loop()
         await asyncio.to_thread(self._finish, timeout)
-        for one in self._own_providers():
-            await one.aclose()
+        for provider in self._own_providers():
+            await provider.aclose()
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
@@ -325,13 +276,13 @@ class AsyncSession(SessionBase):
 
         match effect:
             case Ask():
-                return await self._side.ask_async(effect.request, purpose=effect.purpose, on_event=effect.on_event)
+                return await self._provider_of(effect).ask_async(effect.request, purpose=effect.purpose, on_event=effect.on_event)
             case Sleep():
                 return await asyncio.sleep(effect.seconds)
             case Wait():
                 return await asyncio.to_thread(self._c.background.wait, effect.name, effect.seconds)
             case _:
-                raise UsageError(f"A session cannot perform the effect {type(effect).__name__}. Use an Agent for it.")
+                raise UsageError(NO_DRIVER.format(name=type(effect).__name__))
 
     async def __aenter__(self) -> Self:
         return self

@@ -3,7 +3,11 @@
 List and log are compared block by block, in order, by digest. The common prefix is kept and the rest is appended. The conversation
 branches at the first block that differs, and the user is notified. Messages are compared by identity first, so a list that has only
 grown costs no more than its new messages. An invalid list changes nothing: all new messages are read before the first one is
-recorded. System messages are explained in system_messages.py.
+recorded.
+
+The leading system and developer messages are the system prompt. If the session has none, they become it; if it contains them already,
+nothing happens. All others are context in the middle of the conversation. Not every model accepts the role `system` there, so the text is
+sent in place as a reminder, and recorded as injected context. Both keep the prefix of the requests.
 
 What Lamina added is not part of the comparison: results of its own tools, results that stand for missing ones, and reminders. The list
 may hold it or not. A result of an own tool stays as long as its call does, also if the list holds another text for it.
@@ -11,8 +15,8 @@ may hold it or not. A result of an own tool stays as long as its call does, also
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -20,8 +24,9 @@ from .. import turn
 from ..conversation import revision
 from ..conversation.exchange import record_answer
 from ..conversation.state import Conversation
-from ..core.blocks import Block, RedactedThinking, Text, Thinking, ToolResult, ToolUse, read_content
+from ..core.blocks import Block, RedactedThinking, Text, Thinking, ToolResult, ToolUse, Unknown, read_content, text
 from ..core.errors import InputError
+from ..core.fence import escape, reminder
 from ..core.message_list import MISSING_RESULT
 from ..core.records import Attachment, Message
 from ..core.reply import Reply, plain
@@ -29,13 +34,20 @@ from ..disk.transcripts.store import load_whole
 from ..language.wording import counted, plural
 from ..layers.l1_results import step as results
 from ..layers.l1_results.step import HandedIn
-from . import system_messages
-from .system_messages import ROLES
 
+if TYPE_CHECKING:
+    from ..providers.conversion import ChatRows
+
+ROLES = ("system", "developer")
+KIND = "system_message"
 # How a block of context begins that Lamina added.
 REMINDER = "<system-reminder>"
 EDITED = "Lamina sends its own text for the result of {tool} (call {call}), not the text in the message list."
 UNSENDABLE = "Tool calls or results that the message list repeats or misplaces are sent once or not at all: {calls}."
+NOT_SENT = (
+    "A message in the list has its own output_config, which is not sent: it would drop the prompt cache. "
+    "Set it for all requests with options={'output_config': …}."
+)
 Recorded = TypeVar("Recorded", Message, Attachment)
 
 
@@ -82,17 +94,30 @@ class MessageListSync:
         self._loaded: list[LoggedBlock] | None = None if resumed else []
         self._own_results: dict[str, OwnResult] = {}  # by call id, of all branches
         self._reminders: dict[bytes, bool] = {}  # texts that look like a reminder → whether Lamina added them
-        self._seen: list[SyncedMessage] = []
+        self._synced: list[SyncedMessage] = []
+        self._chat_rows: ChatRows | None = None
+
+    def rows(self, messages: Iterable[Mapping[str, Any]], *, chat: bool) -> Sequence[Mapping[str, Any]]:
+        """Return the caller's messages in the form of the Messages API. `chat`: they have that of Chat Completions."""
+        if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
+            raise InputError("messages", f"must be a list of messages, not {type(messages).__name__}")
+        if not chat:
+            return list(messages)
+        if self._chat_rows is None:
+            from ..providers.conversion import ChatRows
+
+            self._chat_rows = ChatRows()
+        return self._chat_rows.canonical(list(messages))
 
     def sync(self, rows: Sequence[Mapping[str, Any]]) -> None:
         agreed = self._agreed(rows)
         new = [read_message(index, row) for index, row in enumerate(rows[agreed:], start=agreed)]
-        if agreed < (first := system_messages.leading(rows)):
+        if agreed < (first := _leading(rows)):
             new = [*self._without_prompt(rows[:first], new[: first - agreed]), *new[first - agreed :]]
         if any(row.message.get("output_config") for row in new):
-            self._c.notify_once(system_messages.NOT_SENT)
-        position = self._seen[agreed - 1].end if agreed else 0
-        self._seen = self._seen[:agreed]
+            self._c.notify_once(NOT_SENT)
+        position = self._synced[agreed - 1].end if agreed else 0
+        self._synced = self._synced[:agreed]
         for message in new:
             position = self._follow(message, position)
         if position < len(self._logged):
@@ -104,7 +129,7 @@ class MessageListSync:
         words = "\n\n".join(filter(None, (read_message(index, row).words for index, row in enumerate(rows))))
         if logged and logged[0].role == "system":
             return list(new)
-        if words and not system_messages.take_prompt(self._c, words, begun=bool(logged)):
+        if words and not take_prompt(self._c, words, begun=bool(logged)):
             return list(new)
         return [msgspec.structs.replace(row, blocks=()) for row in new]
 
@@ -128,14 +153,14 @@ class MessageListSync:
 
     def _agreed(self, rows: Sequence[Mapping[str, Any]]) -> int:
         """Return how many leading messages are the same objects as at the last sync."""
-        for index, ((known, content, parts, _), message) in enumerate(zip(self._seen, rows, strict=False)):
+        for index, ((before, content, parts, _), message) in enumerate(zip(self._synced, rows, strict=False)):
             # List comparison checks identity before equality, so unchanged parts are not compared deeply.
-            if known is not message or content is not message.get("content") or content != parts:
+            if before is not message or content is not message.get("content") or content != parts:
                 return index
-        return min(len(self._seen), len(rows))
+        return min(len(self._synced), len(rows))
 
-    def _follow(self, read: NewMessage, position: int) -> int:
-        role, blocks = read.role, read.blocks
+    def _follow(self, message: NewMessage, position: int) -> int:
+        role, blocks = message.role, message.blocks
         if role == "user":
             blocks = tuple(block for block in blocks if not self._is_ours(block))
         new = 0
@@ -148,10 +173,9 @@ class MessageListSync:
         if new < len(blocks):
             self._append(role, blocks[new:])
         position += len(blocks)
-        content = read.message.get("content")
-        self._seen.append(
-            SyncedMessage(read.message, content, content.copy() if isinstance(content, list) else content, position)
-        )
+        content = message.message.get("content")
+        parts = content.copy() if isinstance(content, list) else content
+        self._synced.append(SyncedMessage(message.message, content, parts, position))
         return position
 
     def _same(self, logged: LoggedBlock, block: Block) -> bool:
@@ -163,7 +187,8 @@ class MessageListSync:
         match block:
             case ToolResult():
                 own = self._own_result(block.tool_use_id)
-                if own is not None and not self._reads_as(block, own):
+                kept = results.kept_as(self._c, block) if own is not None else block
+                if own is not None and own.text not in (block.text, kept.text if isinstance(kept, ToolResult) else ""):
                     tool = self._c.log.view.flat.tool_name(block.tool_use_id) or "its own tool"
                     self._c.notify_once(EDITED.format(tool=tool, call=block.tool_use_id))
                 return own is not None or block.text == MISSING_RESULT
@@ -171,10 +196,6 @@ class MessageListSync:
                 return self._is_own_reminder(block.digest)
             case _:
                 return False
-
-    def _reads_as(self, block: ToolResult, own: ToolResult) -> bool:
-        kept = results.kept_as(self._c, block)
-        return own.text in (block.text, kept.text if isinstance(kept, ToolResult) else "")
 
     def _own_result(self, call_id: str) -> ToolResult | None:
         """Return the result that one of Lamina's own tools gave to this call, unless the id is another call's by now."""
@@ -190,11 +211,11 @@ class MessageListSync:
 
     def _is_own_reminder(self, digest: bytes) -> bool:
         if digest not in self._reminders:
-            shown = (block.digest for item, block in self._c.log.view.blocks() if item.kind.startswith("attachment:"))
+            in_view = (block.digest for item, block in self._c.log.view.blocks() if item.kind.startswith("attachment:"))
             # A compaction may have removed it from the view.
             logged = (record for record in self._c.store.read() if isinstance(record, Attachment))
             recorded = (block.digest for record in logged if not _is_listed(record) for block in record.blocks)
-            self._reminders[digest] = digest in shown or digest in recorded
+            self._reminders[digest] = digest in in_view or digest in recorded
         return self._reminders[digest]
 
     def _answer_again(self) -> None:
@@ -204,7 +225,12 @@ class MessageListSync:
             turn.add_results(self._c, [HandedIn(block, ours=True) for block in answered], unlisted=True)
 
     def _append(self, role: str, blocks: Sequence[Block]) -> None:
-        self._tell_unsendable(blocks)
+        # No request can hold calls that are repeated, or results that are repeated or have no call.
+        fate = self._c.log.view.flat.fate_of_call
+        calls = [block.id for block in blocks if isinstance(block, ToolUse) and fate(block.id) is not None]
+        answered = (block.tool_use_id for block in blocks if isinstance(block, ToolResult))
+        if unsendable := [*calls, *(call for call in answered if fate(call) in (None, "answered"))]:
+            self._c.notify_once(UNSENDABLE.format(calls=", ".join(unsendable)))
         if role == "assistant":
             # The API merges adjacent messages of one role, so blocks right after an answer belong to it.
             last = self._logged[-1] if self._logged else None
@@ -213,7 +239,7 @@ class MessageListSync:
                 self.note(record)
             self._answer_again()
         elif role == "system":
-            context = Attachment(*self._c.head(), system_messages.KIND, tuple(blocks))
+            context = Attachment(*self._c.head(), KIND, tuple(blocks))
             self._c.append([context])
             self.note(context)
         else:
@@ -232,7 +258,11 @@ class MessageListSync:
             "The message list no longer matches the recorded conversation, which now branches: "
             f"{counted(len(logged) - position, 'recorded block')} {plural(len(logged) - position, 'is', 'are')} not part of it."
         )
-        revision.rewind(self._c, logged[start - 1].record if start else self._before_first())
+        target: str | None = logged[start - 1].record if start else None
+        if not start:  # the context before the caller's first message stays: instruction files, the date
+            records = (record for record in self._c.store.read() if isinstance(record, Message))
+            target = next((record.parent for record in records if record.uuid == logged[0].record), None)
+        revision.rewind(self._c, target)
         role = logged[position].role
         del logged[start:]
         if again:
@@ -240,28 +270,14 @@ class MessageListSync:
         else:
             self._answer_again()
 
-    def _tell_unsendable(self, blocks: Sequence[Block]) -> None:
-        """Notify the user of calls that are repeated, and of results that are repeated or have no call. No request can hold them."""
-        fate = self._c.log.view.flat.fate_of_call
-        calls = [block.id for block in blocks if isinstance(block, ToolUse) and fate(block.id) is not None]
-        wanted = (block.tool_use_id for block in blocks if isinstance(block, ToolResult))
-        if left_out := [*calls, *(call for call in wanted if fate(call) in (None, "answered"))]:
-            self._c.notify_once(UNSENDABLE.format(calls=", ".join(left_out)))
-
-    def _before_first(self) -> str | None:
-        """Return the context before the caller's first message, which a new beginning keeps: instruction files, the date."""
-        first = self._logged[0].record
-        records = (record for record in self._c.store.read() if isinstance(record, Message) and record.uuid == first)
-        return next((record.parent for record in records), None)
-
     def _blocks_of(self, logged: Sequence[LoggedBlock]) -> list[Block]:
         """Return the original blocks. They must be the first ones of their unit."""
         if not logged:
             return []
-        wanted = {one.record for one in logged}
-        shown = [block for item in self._c.log.view.items if item.uuid in wanted for block in item.blocks][: len(logged)]
-        if [block.digest for block in shown] == [one.digest for one in logged]:
-            return shown
+        wanted = {block.record for block in logged}
+        blocks = [block for item in self._c.log.view.items if item.uuid in wanted for block in item.blocks][: len(logged)]
+        if [block.digest for block in blocks] == [block.digest for block in logged]:
+            return blocks
         # The view has changed or dropped some of them; the log has the originals.
         records = {
             record.uuid: record
@@ -304,7 +320,7 @@ def read_message(index: int, message: object) -> NewMessage:
         content = [plain(part) if hasattr(part, "model_dump") else part for part in content]
     blocks = read_content(content, where=f"{where}.content")
     if role in ROLES:
-        return NewMessage(message, "system", *system_messages.read(blocks, where))
+        return NewMessage(message, "system", *_read_system(blocks, where))
     wrong = ToolUse | Thinking | RedactedThinking if role == "user" else ToolResult
     for block in blocks:
         if isinstance(block, wrong):
@@ -315,10 +331,38 @@ def read_message(index: int, message: object) -> NewMessage:
 def _is_listed(record: Message | Attachment) -> bool:
     """Return whether the caller's list may contain this record."""
     if isinstance(record, Attachment):
-        return record.kind == system_messages.KIND
+        return record.kind == KIND
     return not (record.meta or record.summary or record.synthetic or record.silent)
 
 
 def _logged_blocks(record: Message | Attachment) -> Iterator[LoggedBlock]:
     role, key = ("system", None) if isinstance(record, Attachment) else (record.role, record.message_id)
     return (LoggedBlock(role, block.digest, record.uuid, key or record.uuid) for block in record.blocks)
+
+
+def _read_system(blocks: Sequence[Block], where: str) -> tuple[tuple[Block, ...], str]:
+    """Return a system message as the block that is sent, and its text."""
+    parts = [block for block in blocks if not (isinstance(block, Unknown) and block.kind == "chat_fields")]
+    if wrong := next((block for block in parts if not isinstance(block, Text)), None):
+        raise InputError(f"{where}.content", f"system messages cannot contain {wrong.wire['type']} blocks")
+    words = "\n\n".join(block.text for block in parts if isinstance(block, Text) and block.text.strip())
+    return (text(reminder([escape(words)])),) if words else (), words
+
+
+def _leading(rows: Sequence[Mapping[str, Any]]) -> int:
+    """Return the number of system messages before the first other message."""
+    return next((index for index, row in enumerate(rows) if row.get("role") not in ROLES), len(rows))
+
+
+def take_prompt(c: Conversation, words: str, *, begun: bool) -> bool:
+    """Use the leading system messages as the system prompt. Return False if they must be sent as context instead.
+
+    If the conversation has begun, a changed text replaces the first part of the prompt, which breaks the cache.
+    """
+    now = [str(block.get("text", "")) for block in c.prompt.system]
+    if any(words in part for part in (*now, "\n\n".join(now))):
+        return True
+    if now and not begun:
+        return False
+    c.replace_prompt([text(words).wire, *c.prompt.system[1:]], c.prompt.tools)
+    return True

@@ -7,5 +7,5 @@ switch   an agent gets only the tools it may use; the permission function decide
 spec     X8, and the basis for R1, R5 and C4: bounded results, a file with Bash's whole output, the files read last
 
 Whatever a model sends, a call ends with one result of bounded size: no exception, no endless wait, no half-written file.
-This module imports nothing, because the worker that searches without ripgrep loads the package too.
+This module imports nothing, because the process that searches without ripgrep loads the package too.
 """

@@ -4,8 +4,6 @@ It runs `bash -c` (`sh -c` without bash) in the working directory and in a separ
 how a command is ended and `capture` for how its output is kept. Each call is a new shell: a `cd` or a variable lasts as long
 as the call. Background processes keep running; the call does not wait for them and shows none of their later output.
 
-Commands see the environment without our API keys: their output goes to the model, and neither should get a key.
-
 On Windows a `bash` on the PATH is used, else `cmd /c`.
 
 Facts: exit_code, why (exit, timeout, abort, full), bytes and lines printed. If `cut` bytes are not shown, output_file
@@ -18,7 +16,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..core.blocks import ToolResult, Wire
@@ -75,7 +73,7 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
     environ = child_environ(context.environ, context.hand_over) | {RUN_BY_MODEL: "1"}
     capture = Capture(context.scratch or Path(tempfile.gettempdir()), context.on_output)
     try:
-        ended = run_child(
+        end = run_child(
             ChildProgram([*_shell(environ), command]),
             cwd=context.cwd,
             environ=environ,
@@ -84,7 +82,7 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
             abort=context.abort.is_set,
             leave=True,
         )
-        return _render(ended, capture.close(), timeout)
+        return _render(end, capture.close(), timeout)
     except OSError as error:
         return failure(f"The shell could not be started: {error.strerror or error}.")
     finally:
@@ -92,47 +90,41 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
 
 
 def _shell(environ: Mapping[str, str]) -> list[str]:
-    if os.path.exists("/bin/bash"):
-        return ["/bin/bash", "-c"]
-    found = shutil.which("bash", path=environ.get("PATH"))
-    if found is not None:
-        return [found, "-c"]
+    bash = "/bin/bash" if os.path.exists("/bin/bash") else shutil.which("bash", path=environ.get("PATH"))
+    if bash is not None:
+        return [bash, "-c"]
     return [environ.get("COMSPEC", "cmd.exe"), "/d", "/s", "/c"] if os.name == "nt" else ["/bin/sh", "-c"]
 
 
-def _render(ended: ChildEnd, captured: Captured, timeout: float) -> ToolOutput:
+def _render(end: ChildEnd, captured: Captured, timeout: float) -> ToolOutput:
     """Render the result for the model."""
-    facts: Wire = {"exit_code": ended.code, "why": ended.why, "bytes": captured.size, "lines": captured.lines}
+    facts: Wire = {"exit_code": end.code, "why": end.why, "bytes": captured.size, "lines": captured.lines}
     if captured.cut:
         facts["cut"] = captured.cut
     if captured.file is not None:
         facts["output_file"] = str(captured.file)
-    failed = ended.why != "exit" or ended.code != 0
-    text = captured.text.rstrip()
-    parts = [*_head(ended, timeout), *([text] if text else []), *_tail(ended, captured)]
-    return ToolOutput("\n".join(parts) or EMPTY, is_error=failed, facts=facts)
-
-
-def _head(ended: ChildEnd, timeout: float) -> Iterator[str]:
-    match ended.why:
-        case "exit":
-            if ended.code < 0:
-                yield f"Ended by signal {-ended.code} ({_signal_name(-ended.code)})"
-            elif ended.code:
-                yield f"Exit code {ended.code}"
+    lines = list[str]()
+    match end.why:
+        case "exit" if end.code < 0:
+            lines.append(f"Ended by signal {-end.code} ({_signal_name(-end.code)})")
+        case "exit" if end.code:
+            lines.append(f"Exit code {end.code}")
         case "timeout":
-            yield f"Timed out after {timeout:,.0f} ms. Set a longer timeout (at most {MAX_TIMEOUT:,}) if needed."
+            lines.append(f"Timed out after {timeout:,.0f} ms. Set a longer timeout (at most {MAX_TIMEOUT:,}) if needed.")
         case "abort":
-            yield "Stopped by the user."
+            lines.append("Stopped by the user.")
+        case "exit":
+            pass
         case "full":
-            yield f"Stopped after {FILE_BYTES >> 20} MB of output. Redirect the output to a file, or print less."
-
-
-def _tail(ended: ChildEnd, captured: Captured) -> Iterator[str]:
-    if ended.held:
-        yield "[A background process still writes to this output. Redirect it to a file to see the rest.]"
+            lines.append(f"Stopped after {FILE_BYTES >> 20} MB of output. Redirect the output to a file, or print less.")
+    failed = bool(lines)
+    if text := captured.text.rstrip():
+        lines.append(text)
+    if end.held:
+        lines.append("[A background process still writes to this output. Redirect it to a file to see the rest.]")
     if captured.lost:
-        yield f"[The omitted output could not be saved: {captured.lost[:_LONGEST_REASON]}]"
+        lines.append(f"[The omitted output could not be saved: {captured.lost[:_LONGEST_REASON]}]")
+    return ToolOutput("\n".join(lines) or EMPTY, is_error=failed, facts=facts)
 
 
 def _signal_name(number: int) -> str:

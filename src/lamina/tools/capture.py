@@ -66,8 +66,8 @@ class Cleaner:
         self._held = ""
         if not _CONTROL.search(text):
             return text
-        if not final and (found := _UNFINISHED.search(text, max(0, len(text) - _LONGEST_ESCAPE))):
-            self._held, text = found[0], text[: found.start()]
+        if not final and (unfinished := _UNFINISHED.search(text, max(0, len(text) - _LONGEST_ESCAPE))):
+            self._held, text = unfinished[0], text[: unfinished.start()]
         text = _ESCAPE.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
         return _CONTROL.sub("", text)
 
@@ -95,7 +95,9 @@ class Capture:
     def _add(self, text: str) -> bool:
         if not text:
             return True
-        self._forward(text)
+        if self._on_output is not None and self._live > 0:
+            self._on_output(text[: self._live])
+            self._live -= len(text)
         self._lines += text.count("\n")
         data = text.encode()
         self._written += len(data)
@@ -112,11 +114,6 @@ class Capture:
         self._tail = (self._tail + data)[-TAIL_BYTES:]
         self._keep(data)
         return self._written < FILE_BYTES
-
-    def _forward(self, text: str) -> None:
-        if self._on_output is not None and self._live > 0:
-            self._on_output(text[: self._live])
-            self._live -= len(text)
 
     def _open(self) -> None:
         try:

@@ -80,7 +80,11 @@ def detect_kind(head: bytes) -> FileKind:
     for bom, codec in ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
         if head.startswith(bom):
             return TextKind(codec, bom)
-    odd = b"\0" in head or _share_of_odd(head) > _MOST_ODD
+    controls = len(head) - len(head.translate(None, _ODD))
+    # The end of the head may cut the last character.
+    broken = max(0, head.decode("utf-8", "replace").count("\ufffd") - head.count(b"\xef\xbf\xbd") - 1)
+    # Latin-1 text has few letters beyond ASCII; in random data half of the bytes are.
+    odd = b"\0" in head or controls + broken > _MOST_ODD * len(head)
     for signature, kind in _SIGNATURES:
         if head.startswith(signature) and (odd or signature not in _WEAK):
             return BinaryKind(kind)
@@ -97,16 +101,6 @@ def _picture(head: bytes) -> str | None:
     if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
         return "image/webp"
     return next((media_type for signature, media_type in _IMAGES if head.startswith(signature)), None)
-
-
-def _share_of_odd(head: bytes) -> float:
-    """Return the share of control characters and invalid UTF-8. The end of the head may cut the last character."""
-    if not head:
-        return 0.0
-    controls = len(head) - len(head.translate(None, _ODD))
-    broken = head.decode("utf-8", "replace").count("\ufffd") - head.count(b"\xef\xbf\xbd")
-    # Latin-1 text has few letters beyond ASCII; in random data half of the bytes are.
-    return (controls + max(0, broken - 1)) / len(head)
 
 
 class TextForm(NamedTuple):

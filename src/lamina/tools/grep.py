@@ -1,32 +1,37 @@
 """Grep: find files that match a pattern, and the matching lines.
 
-It uses ripgrep if installed, otherwise our own worker (see `search`). Both are processes, so a search can be stopped
-whatever its pattern. Both print the same lines, so the result does not depend on which one ran. A pattern that only `re`
-understands (look-around, back references) goes to the worker.
+It uses ripgrep if installed, else a plain loop (see `search`), which knows no .gitignore. Both are processes, so a search can be
+stopped whatever its pattern, and both print the same lines. A pattern that only `re` understands (look-around, back references)
+goes to the loop.
 
 Invariants: a result has at most head_limit lines or files and 50,000 characters, and comes within half a minute. Lines are
 sorted by path, lists of files newest first.
 
-Facts: files, lines (shown), more, engine (ripgrep, worker).
+Facts: files, lines (shown), more, engine (ripgrep, python).
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 from ..core.blocks import Wire
 from ..core.globs import compile_name
 from ..core.prompt_files import prompt_text
 from ..disk.child import ChildEnd, ChildProgram, child_environ, run_child
 from ..disk.paths.memory_paths import is_internal
-from ..disk.paths.user_paths import missing, resolve, shown
-from .engines import TYPES, find_ripgrep, find_worker, ripgrep_argv, worker_argv
-from .search import SearchSpec
+from ..language.wording import shorten
+from .paths import missing, resolve, shown
+from .search import SKIPPED, SearchSpec
 from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure, fit_lines
 
 # The default that users of other agents know.
@@ -38,7 +43,7 @@ MAX_FILES = 10_000
 SECONDS = 30.0
 # A source line fits; for minified code the beginning is enough.
 LINE_CHARACTERS = 500
-# One line of output is a path and a line cut by the worker; ripgrep does not cut lines.
+# One line of output is a path and a line cut by the loop; ripgrep does not cut lines.
 _LINE_BYTES = 4 * LINE_CHARACTERS + 8_192
 # Room for the notes below the results.
 _NOTES = 500
@@ -49,6 +54,11 @@ _ROW = re.compile(rb"([^\0]*)\0(\d+)(?:([:-])(.*))?", re.DOTALL)
 
 # Globs may be separated by commas or spaces; inside braces a comma separates alternatives.
 _GLOB = re.compile(r"(?:\{[^{}]*\}|[^\s,])+")
+
+# The directory that contains the package. It goes behind the standard library on the loop's path, so that it can't shadow any
+# of it.
+_PACKAGES = Path(__file__).parent.parent.parent
+_LOOP = "import sys; sys.path.append(sys.argv[1]); from lamina.tools.search import main; main()"
 
 _COUNT = {"type": "integer", "minimum": 0, "maximum": 1_000}
 SCHEMA: Wire = {
@@ -81,9 +91,9 @@ SCHEMA: Wire = {
 FindRipgrep = Callable[[Mapping[str, str]], str | None]
 
 
-def tool(find: FindRipgrep = find_ripgrep) -> Builtin:
+def tool(find: FindRipgrep | None = None) -> Builtin:
     def act(arguments: Wire, context: Context) -> ToolOutput:
-        return _act(arguments, context, find)
+        return _act(arguments, context, find or find_ripgrep)
 
     return Builtin(name="Grep", description=prompt_text(__file__, "grep"), schema=SCHEMA, read_only=True, act=act)
 
@@ -105,28 +115,12 @@ def _act(arguments: Wire, context: Context, find: FindRipgrep) -> ToolOutput:
         return failure(f"{root} is neither a file nor a directory and can't be searched.")
     if "\0" in arguments["pattern"]:
         return failure("pattern contains a NUL character, which no text file has. Remove it.")
-    kind = arguments.get("type", "")
-    spec = _spec(arguments, root)
-    ripgrep, worker = find(context.environ), find_worker()
-    if ripgrep is not None:
-        ended, rows = _run(ripgrep_argv(ripgrep, spec, kind), arguments, spec, context)
-        if not (ended.code == 2 and _ONLY_RE.search(rows.message)) or worker is None:
-            return _render(ended, rows, arguments, spec, context, "ripgrep")
-    if worker is None:
-        return failure("Neither ripgrep nor a Python interpreter was found. Install ripgrep (rg) to search.")
-    if kind and kind not in TYPES:
-        return failure(f"Type {kind!r} is unknown without ripgrep. Use a glob, or one of {', '.join(TYPES)}.")
-    return _render(*_run(worker_argv(worker, spec), arguments, spec, context), arguments, spec, context, "worker")
-
-
-def _spec(arguments: Wire, root: Path) -> SearchSpec:
-    modes = {"files_with_matches": "files", "count": "count", "content": "content"}
-    mode = modes[arguments.get("output_mode", "files_with_matches")]
+    mode = arguments.get("output_mode", "files_with_matches")
     around: int = arguments.get("-C", 0)
     before, after = (arguments.get(name, around) if mode == "content" else 0 for name in ("-B", "-A"))
     # A single file has no directory below it, and globs are relative to the searched directory.
-    single = os.path.isfile(root)
-    return SearchSpec(
+    single, kind = os.path.isfile(root), arguments.get("type", "")
+    spec = SearchSpec(
         root=str(root.parent if single else root),
         name=root.name if single else "",
         pattern=arguments["pattern"],
@@ -136,117 +130,169 @@ def _spec(arguments: Wire, root: Path) -> SearchSpec:
         before=before,
         after=after,
         globs=() if single else tuple(_GLOB.findall(arguments.get("glob", ""))),
-        names=() if single else TYPES.get(arguments.get("type", ""), ()),
+        names=() if single else file_types().get(kind, ()),
     )
+    ripgrep = find(context.environ)
+    # A program packed into one file has no interpreter.
+    python = None if getattr(sys, "frozen", False) else sys.executable or None
+    if ripgrep is not None:
+        search = _Search(spec, arguments, context)
+        end = search.run(ripgrep_argv(ripgrep, spec, kind))
+        if not (end.code == 2 and _ONLY_RE.search(search.message)) or python is None:
+            return search.render(end, "ripgrep")
+    if python is None:
+        return failure("Neither ripgrep nor a Python interpreter was found. Install ripgrep (rg) to search.")
+    if kind and kind not in file_types():
+        return failure(f"Type {kind!r} is unknown without ripgrep. Use a glob, or one of {', '.join(file_types())}.")
+    argv = [python, "-I", "-S", "-W", "ignore", "-c", _LOOP, str(_PACKAGES), json.dumps(spec._asdict())]
+    search = _Search(spec, arguments, context)
+    return search.render(search.run(argv), "python")
 
 
-class _RowCollector:
-    """Collects the output of a search line by line until there is enough."""
+@cache
+def file_types() -> Mapping[str, tuple[str, ...]]:
+    """Return the file name patterns of each file type. ripgrep gets them too, so that a type means the same with and without it."""
+    data = Path(__file__).with_name("file_types.json").read_bytes()
+    return msgspec.json.decode(data, type=dict[str, tuple[str, ...]])
 
-    def __init__(self, most: int, names: tuple[str, ...], may_show: Callable[[str], bool]) -> None:
-        self.rows = list[GrepRow]()
+
+def find_ripgrep(environ: Mapping[str, str]) -> str | None:
+    """Find ripgrep on the PATH or next to this Python. Only a full path counts, so a program in the working tree is never
+    used."""
+    beside = os.path.dirname(sys.executable) if sys.executable else ""
+    programs = (shutil.which("rg", path=place) for place in (environ.get("PATH"), beside) if place)
+    return next((program for program in programs if program is not None and os.path.isabs(program)), None)
+
+
+def ripgrep_argv(program: str, spec: SearchSpec, kind: str) -> list[str]:
+    """Build the command line. Only .gitignore counts, not the user's configuration, so that searches stay repeatable. A type
+    that is not in our list is one of ripgrep's own."""
+    options = ["--no-config", "--no-messages", "--color=never", "--no-heading", "--with-filename", "--null", "--crlf", "--hidden"]
+    options += ["--no-ignore-global", "--no-ignore-exclude", "--no-ignore-dot"]
+    match spec.mode:
+        case "files_with_matches":
+            # A count of one is as quick as a list of names, and its lines have the same form as all others.
+            options += ["--count", "--max-count=1"]
+        case "count":
+            options += ["--count", "--sort=path"]
+        case _:
+            options += ["--line-number", "--sort=path", f"--before-context={spec.before}", f"--after-context={spec.after}"]
+    if spec.ignore_case:
+        options.append("--ignore-case")
+    if spec.multiline:
+        options += ["--multiline", "--multiline-dotall"]
+    # In ripgrep a glob that names a file wins over the type. If both are given, the caller checks the type.
+    if kind and not spec.globs:
+        own = file_types().get(kind)
+        options += [f"--type-clear={kind}", *(f"--type-add={kind}:{glob}" for glob in own)] if own else []
+        options.append(f"--type={kind}")
+    options += [f"--glob={glob}" for glob in spec.globs]
+    options += [f"--glob=!{name}/" for name in SKIPPED]
+    return [program, *options, f"--regexp={spec.pattern}", "--", f"./{spec.name}"]
+
+
+class _Search:
+    """One search: its rows, collected line by line until there are enough, and its result."""
+
+    def __init__(self, spec: SearchSpec, arguments: Wire, context: Context) -> None:
         self.message = b""
-        self.more = False
-        self._most = most
-        self._may_show = cache(may_show)
-        self._names = [compile_name(glob) for glob in names]
+        self._spec = spec
+        self._arguments = arguments
+        self._context = context
+        self._root = Path(spec.root)
+        self._rows = list[GrepRow]()
+        self._more = False
         self._room = MAX_RESULT
-        self._rest = b""
+        # Lists of files are sorted before they are cut, so all names are kept.
+        limit = arguments.get("head_limit", DEFAULT_LIMIT) or MAX_FILES
+        self._most = MAX_FILES if spec.mode == "files_with_matches" else limit
+        self._names = [compile_name(glob) for glob in spec.names]
+        self._visible: dict[str, bool] = {}
+        self._line = b""  # the last one, as far as it has come
 
-    def take(self, part: bytes) -> bool:
-        *lines, rest = (self._rest + part).split(b"\n")
+    def run(self, argv: list[str]) -> ChildEnd:
+        return run_child(
+            ChildProgram(argv),
+            cwd=self._root,
+            environ=child_environ(self._context.environ),
+            timeout=SECONDS,
+            take=self._take,
+            abort=self._context.abort.is_set,
+        )
+
+    def _take(self, part: bytes) -> bool:
+        *lines, line = (self._line + part).split(b"\n")
         # Keep only the beginning of a line without end; the rest would not be shown anyway.
-        self._rest = rest[:_LINE_BYTES]
+        self._line = line[:_LINE_BYTES]
         return all(self._row(line[:_LINE_BYTES]) for line in lines)
 
     def _row(self, line: bytes) -> bool:
         # ripgrep ends its lines the way the files do.
-        found = _ROW.fullmatch(line.removesuffix(b"\r"))
-        if found is None:
+        row = _ROW.fullmatch(line.removesuffix(b"\r"))
+        if row is None:
             self.message = (self.message + line + b"\n")[:_MESSAGE_BYTES]
             return True
-        path = os.fsdecode(found[1]).removeprefix("./").replace(os.sep, "/")
-        if self._names and not any(name.match(path.rsplit("/", 1)[-1]) for name in self._names):
-            return True
+        path = os.fsdecode(row[1]).removeprefix("./").replace(os.sep, "/")
         # Check this first and drop the row silently: reporting a match would reveal the file's content, guess by guess.
         if not self._may_show(path):
             return True
-        if len(self.rows) >= self._most or self._room <= 0:
-            self.more = True
+        if len(self._rows) >= self._most or self._room <= 0:
+            self._more = True
             return False
-        text = (found[4] or b"").decode("utf-8", "replace")
-        text = text if len(text) <= LINE_CHARACTERS else f"{text[:LINE_CHARACTERS]}…"
-        self.rows.append(GrepRow(path, int(found[2]), found[3] != b"-", text))
-        # Lists of files are sorted before they are cut, so all names are kept.
-        self._room -= len(path) + len(text) if found[3] else 0
+        text = shorten((row[4] or b"").decode("utf-8", "replace"), LINE_CHARACTERS)
+        self._rows.append(GrepRow(path, int(row[2]), row[3] != b"-", text))
+        self._room -= len(path) + len(text) if row[3] else 0
         return True
 
+    def _may_show(self, path: str) -> bool:
+        if path not in self._visible:
+            file, may_read = self._root / path, self._context.may_read
+            wanted = not self._names or any(name.match(file.name) for name in self._names)
+            self._visible[path] = wanted and not is_internal(file, below=self._root) and (may_read is None or may_read(file))
+        return self._visible[path]
 
-def _run(argv: list[str], arguments: Wire, spec: SearchSpec, context: Context) -> tuple[ChildEnd, _RowCollector]:
-    limit = arguments.get("head_limit", DEFAULT_LIMIT) or MAX_FILES
-    root, allowed = Path(spec.root), context.may_read
+    def render(self, end: ChildEnd, engine: str) -> ToolOutput:
+        if end.why == "abort":
+            return failure(STOPPED)
+        if end.why == "exit" and end.code not in (0, 1) and not self._rows:
+            return failure(f"Grep: {_reason(self.message)}", engine=engine)
+        match self._spec.mode:
+            case "files_with_matches":
+                lines = [self._shown(path) for path in sorted({row.path for row in self._rows}, key=self._age)]
+            case "count":
+                lines = [f"{self._shown(row.path)}:{row.number}" for row in self._rows]
+            case _:
+                lines = self._matching_lines()
+        result = fit_lines(lines[: self._arguments.get("head_limit", DEFAULT_LIMIT) or len(lines)], MAX_RESULT - _NOTES)
+        more = self._more or len(result) < len(lines)
+        facts: Wire = {"files": len({row.path for row in self._rows}), "lines": len(result), "more": more, "engine": engine}
+        if not lines:
+            result.append(NOTHING)
+        if more:
+            result.append(f"[{facts['lines']:,} shown, more available. Narrow the search or raise head_limit.]")
+        if end.why == "timeout":
+            result.append(f"[Stopped after {SECONDS:.0f} s. Search a smaller part.]")
+        return ToolOutput("\n".join(result), facts=facts)
 
-    def may_show(path: str) -> bool:
-        return not is_internal(root / path, below=root) and (allowed is None or allowed(root / path))
+    def _shown(self, path: str) -> str:
+        return shown(self._root / path, self._context.cwd)
 
-    rows = _RowCollector(MAX_FILES if spec.mode == "files" else limit, spec.names, may_show)
-    ended = run_child(
-        ChildProgram(argv),
-        cwd=spec.root,
-        environ=child_environ(context.environ),
-        timeout=SECONDS,
-        take=rows.take,
-        abort=context.abort.is_set,
-    )
-    return ended, rows
-
-
-def _render(ended: ChildEnd, rows: _RowCollector, arguments: Wire, spec: SearchSpec, context: Context, engine: str) -> ToolOutput:
-    if ended.why == "abort":
-        return failure(STOPPED)
-    if ended.why == "exit" and ended.code not in (0, 1) and not rows.rows:
-        return failure(f"Grep: {_reason(rows.message)}", engine=engine)
-    base = Path(spec.root)
-    lines = {"files": _newest, "count": _counted, "content": _content}[spec.mode](rows.rows, base, context.cwd, arguments)
-    limit = arguments.get("head_limit", DEFAULT_LIMIT) or len(lines)
-    kept = fit_lines(lines[:limit], MAX_RESULT - _NOTES)
-    more = rows.more or len(kept) < len(lines)
-    notes = []
-    if not lines:
-        notes.append(NOTHING)
-    if more:
-        notes.append(f"[{len(kept):,} shown, more available. Narrow the search or raise head_limit.]")
-    if ended.why == "timeout":
-        notes.append(f"[Stopped after {SECONDS:.0f} s. Search a smaller part.]")
-    facts: Wire = {"files": len({row.path for row in rows.rows}), "lines": len(kept), "more": more, "engine": engine}
-    return ToolOutput("\n".join([*kept, *notes]), facts=facts)
-
-
-def _newest(rows: list[GrepRow], base: Path, cwd: Path, _: Wire) -> list[str]:
-    def age(path: str) -> tuple[int, str]:
+    def _age(self, path: str) -> tuple[int, str]:
         try:
-            return -os.stat(base / path).st_mtime_ns, path
+            return -os.stat(self._root / path).st_mtime_ns, path
         except OSError:
             return 0, path
 
-    return [shown(base / path, cwd) for path in sorted({row.path for row in rows}, key=age)]
-
-
-def _counted(rows: list[GrepRow], base: Path, cwd: Path, _: Wire) -> list[str]:
-    return [f"{shown(base / row.path, cwd)}:{row.number}" for row in rows]
-
-
-def _content(rows: list[GrepRow], base: Path, cwd: Path, arguments: Wire) -> list[str]:
-    numbers, apart = arguments.get("-n", True), any(arguments.get(name) for name in ("-A", "-B", "-C"))
-    lines, last = list[str](), GrepRow("", 0, True, "")
-    for row in rows:
-        if apart and lines and (row.path != last.path or row.number != last.number + 1):
-            lines.append("--")
-        sign = ":" if row.matches else "-"
-        number = f"{row.number}{sign}" if numbers else ""
-        lines.append(f"{shown(base / row.path, cwd)}{sign}{number}{row.text}")
-        last = row
-    return lines
+    def _matching_lines(self) -> list[str]:
+        numbers, apart = self._arguments.get("-n", True), self._spec.before or self._spec.after
+        lines, last = list[str](), GrepRow("", 0, True, "")
+        for row in self._rows:
+            if apart and lines and (row.path != last.path or row.number != last.number + 1):
+                lines.append("--")
+            sign = ":" if row.matches else "-"
+            lines.append(f"{self._shown(row.path)}{sign}{f'{row.number}{sign}' if numbers else ''}{row.text}")
+            last = row
+        return lines
 
 
 def _reason(message: bytes) -> str:

@@ -11,7 +11,9 @@ from difflib import get_close_matches
 from functools import cache
 
 from ..core.blocks import ToolUse
-from . import bash, edit, expand, glob, grep, read, todo, write
+from . import bash, glob, grep, read
+from .conversation_tools import expand_tool, todo_tool
+from .edit import edit_tool, write_tool
 from .tool import STOPPED, Context, Tool, ToolOutput, failure
 
 # The key under which a provider keeps tool input it could not parse.
@@ -23,46 +25,43 @@ _LONGEST_MESSAGE = 500
 @cache
 def builtin_tools() -> tuple[Tool, ...]:
     """Return the tools in prompt order: another order would be another prefix."""
-    return (read.tool(), write.tool(), edit.tool(), grep.tool(), glob.tool(), bash.tool(), todo.tool(), expand.tool())
+    return (read.tool(), write_tool(), edit_tool(), grep.tool(), glob.tool(), bash.tool(), todo_tool(), expand_tool())
 
 
 def run_call(tools: Sequence[Tool], call: ToolUse, context: Context) -> ToolOutput:
     """Run one call. It never raises for errors of the model or the tool."""
-    found = next((tool for tool in tools if tool.name == call.name), None)
-    if found is None:
+    tool = next((tool for tool in tools if tool.name == call.name), None)
+    if tool is None:
         return failure(_unknown(call.name, [tool.name for tool in tools]))
-    if problem := _unreadable(call.input, found):
-        return failure(f"{found.name}: {problem}")
+    if problem := _unreadable(call.input, tool):
+        return failure(f"{tool.name}: {problem}")
     if context.abort.is_set():
         return failure(STOPPED)
     try:
-        output: object = found.run(call.input, context)  # a tool's author may have broken the protocol
+        output: object = tool.run(call.input, context)  # a tool's author may have broken the protocol
     # A call without a result can't be sent, so a bug in a tool or an exit call must not end the conversation.
     except (Exception, SystemExit) as error:  # noqa: BLE001
-        return failure(
-            f"{found.name} failed: {type(error).__name__}: {str(error)[:_LONGEST_MESSAGE]}", error=type(error).__name__
-        )
-    return (
-        output
-        if isinstance(output, ToolOutput)
-        else failure(f"{found.name} failed: it did not return a ToolOutput.", error="TypeError")
-    )
+        kind = type(error).__name__
+        return failure(f"{tool.name} failed: {kind}: {str(error)[:_LONGEST_MESSAGE]}", error=kind)
+    if isinstance(output, ToolOutput):
+        return output
+    return failure(f"{tool.name} failed: it did not return a ToolOutput.", error="TypeError")
 
 
-def _unknown(name: str, known: list[str]) -> str:
-    folded = {each.casefold(): each for each in known}
+def _unknown(name: str, names: list[str]) -> str:
+    folded = {name.casefold(): name for name in names}
     close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     meant = f" Did you mean {folded[close[0]]}?" if close else ""
-    return f"Unknown tool {name[:100]!r}.{meant} Available tools: {', '.join(known) or 'none'}."
+    return f"Unknown tool {name[:100]!r}.{meant} Available tools: {', '.join(names) or 'none'}."
 
 
-def _unreadable(given: object, tool: Tool) -> str | None:
+def _unreadable(arguments: object, tool: Tool) -> str | None:
     """Explain why input is not a JSON object. The provider keeps invalid JSON under UNPARSED, and any other value under
     `input`."""
-    if not isinstance(given, Mapping):
+    if not isinstance(arguments, Mapping):
         return "the input must be a JSON object. Send the call again."
-    if UNPARSED in given:
+    if UNPARSED in arguments:
         return "the input was not valid JSON. Send the call again with one complete JSON object."
-    if set(given) == {"input"} and "input" not in tool.schema.get("properties", {}):
+    if set(arguments) == {"input"} and "input" not in tool.schema.get("properties", {}):
         return "the input must be a JSON object with the tool's arguments. Send the call again."
     return None

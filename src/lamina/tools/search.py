@@ -1,12 +1,10 @@
-"""Search without ripgrep: a worker process that prints the same lines as ripgrep.
+"""The files below a directory, and the search in them without ripgrep: a plain loop that prints the same lines.
 
-It is a process because a pattern like `(a+)+$` can keep `re` busy for years, and only a process can be stopped then. It uses
-the standard library only, so that it starts about as fast as an interpreter.
+The loop runs in a separate process, because a pattern like `(a+)+$` can keep `re` busy for years, and only a process can be stopped
+then. This module uses the standard library only, so that the process starts about as fast as an interpreter.
 
 An output line is `path NUL number : text`, with `-` instead of the colon for a line of context, or `path NUL count` if lines
-are only counted. Exit codes: 0 for matches, 1 for none, 2 for an invalid pattern, with a sentence on standard error. Memory
-is bounded: files are read in blocks of whole lines. For matches that may span lines a file is read whole, up to a size
-limit.
+are only counted. Exit codes: 0 for matches, 1 for none, 2 for an invalid pattern, with a sentence on standard error.
 """
 
 from __future__ import annotations
@@ -16,21 +14,25 @@ import json
 import os
 import re
 import sys
-from collections import deque
-from collections.abc import Callable, Iterator
-from itertools import chain
-from typing import Any, NamedTuple
+from bisect import bisect_right
+from collections.abc import Callable, Container, Iterator
+from contextlib import suppress
+from itertools import accumulate, islice
+from typing import NamedTuple
 
-from ..core.globs import compile_name
+from ..core.globs import compile_name, compile_path, expand_braces, match_path, split_path
 from ..disk.regular_file import open_regular
-from .walk import walk
 
-_BLOCK = 4 << 20
-# Matches that span lines need the whole file in memory; a larger file is not a source file.
-MAX_MULTILINE = 16 << 20
-# Longer lines are cut before they leave the worker; the caller shows even less of them.
+# Rarely wanted, and often larger than everything else together.
+SKIPPED = (".git", ".hg", ".svn", ".jj", "node_modules", "__pycache__")
+# All entries of a directory are in memory at once, to be sorted.
+_MOST_ENTRIES = 200_000
+# A file is in memory as a whole. Of a larger one, which is no source file, the beginning is searched.
+MOST_BYTES = 32 << 20
+_PAGES = 1 << 14
+# Longer lines are cut before they leave the process; the caller shows even less of them.
 MAX_LINE = 4_096
-# A pattern that matches a single line also matches in a text of many lines, so one search can rule out a whole block. The
+# A pattern that matches a single line also matches in a text of many lines, so one search can rule out a whole file. The
 # exceptions are anchors to the text's ends, look-around, and possessive or atomic groups and repetitions.
 _LINE_BOUND = re.compile(r"\\[AZ]|\(\?[^:P]|[+*?}]\+")
 
@@ -41,7 +43,7 @@ class SearchSpec(NamedTuple):
     root: str
     name: str = ""  # one file in the root; empty for all files below it
     pattern: str = ""
-    mode: str = "files"  # files | count | content
+    mode: str = "files_with_matches"  # or count, content
     ignore_case: bool = False
     multiline: bool = False
     before: int = 0
@@ -50,145 +52,98 @@ class SearchSpec(NamedTuple):
     names: tuple[str, ...] = ()  # globs for file names, from a file type
 
 
-class FileSearch:
-    def __init__(self, spec: SearchSpec, write: Callable[[bytes], object]) -> None:
-        flags = (re.IGNORECASE if spec.ignore_case else 0) | re.MULTILINE | (re.DOTALL if spec.multiline else 0)
-        self.spec = spec
-        self.found = False
-        self._pattern = re.compile(spec.pattern, flags)
-        self._line_bound = _LINE_BOUND.search(spec.pattern) is not None
-        self._write = write
-
-    def run(self) -> None:
-        for path in self._paths():
-            self._file(path)
-
-    def _paths(self) -> Iterator[str]:
-        if self.spec.name:
-            yield self.spec.name
-            return
-        types = [compile_name(glob) for glob in self.spec.names]
-        for found in walk(self.spec.root, globs=self.spec.globs):
-            if found is not None and (not types or any(glob.match(found.entry.name) for glob in types)):
-                yield "/".join(found.parts)
-
-    def _file(self, path: str) -> None:
-        try:
-            with open_regular(os.path.join(self.spec.root, path)) as file:
-                count = self._whole(file.fileno(), path) if self.spec.multiline else self._lines(file.fileno(), path)
-        except OSError:
-            # The file is gone or not readable: skip it, as ripgrep does.
-            return
-        self.found = self.found or count > 0
-        if count and self.spec.mode != "content":
-            self._write(os.fsencode(path) + b"\0%d\n" % count)
-
-    def _lines(self, fd: int, path: str) -> int:
-        """Search line by line and return the number of matching lines."""
-        spec, search = self.spec, self._pattern.search
-        before = deque[tuple[int, str]](maxlen=spec.before)
-        number = count = after = 0
-        for text in _blocks(fd):
-            if not after and not self._line_bound and not search(text):
-                lines = text.split("\n") if spec.before else ()
-                if lines:
-                    first = number + max(0, len(lines) - spec.before)
-                    before.extend(enumerate(lines[-spec.before :], first + 1))
-                number += len(lines) or text.count("\n") + 1
+def walk(root: str, skipped: Container[str] = SKIPPED) -> Iterator[os.DirEntry[str] | None]:
+    """Yield everything below a directory but directories, sorted by path, and None for each directory, so that the caller can check the
+    clock. Links are never followed, so the walk stays below its root and ends."""
+    stack: list[str | os.DirEntry[str]] = [root]
+    while stack:
+        place = stack.pop()
+        if isinstance(place, os.DirEntry):
+            if not place.is_dir(follow_symlinks=False):
+                yield place
                 continue
-            for line in text.split("\n"):
-                number += 1
-                if search(line):
-                    count += 1
-                    if spec.mode == "files":
-                        return count
-                    after = spec.after
-                    self._emit(path, [*((*earlier, "-") for earlier in before), (number, line, ":")])
-                    before.clear()
-                elif after:
-                    after -= 1
-                    self._emit(path, [(number, line, "-")])
-                else:
-                    before.append((number, line))
-        return count
-
-    def _whole(self, fd: int, path: str) -> int:
-        """Search for matches that may span lines and return their number."""
-        text = "\n".join(_blocks(fd, most=MAX_MULTILINE))
-        lines, hits, count, start_of = text.split("\n"), set[int](), 0, 0
-        number = 0
-        for found in self._pattern.finditer(text):
-            count += 1
-            if self.spec.mode == "files":
-                break
-            number += text.count("\n", start_of, found.start())
-            start_of = found.start()
-            spanned = text.count("\n", found.start(), max(found.start(), found.end() - 1))
-            hits.update(range(number, number + spanned + 1))
-        if self.spec.mode == "content":
-            self._emit(path, _around(lines, hits, self.spec.before, self.spec.after))
-        return count
-
-    def _emit(self, path: str, lines: list[tuple[int, str, str]]) -> None:
-        if self.spec.mode != "content":
-            return
-        name = os.fsencode(path)
-        for number, line, sign in lines:
-            self._write(name + f"\0{number}{sign}{line[:MAX_LINE]}\n".encode("utf-8", "replace"))
+            if place.name in skipped:
+                continue
+        yield None
+        with suppress(OSError), os.scandir(place) as listing:
+            entries = sorted(islice(listing, _MOST_ENTRIES), key=lambda entry: entry.name, reverse=True)
+            stack += entries
 
 
-def _around(lines: list[str], hits: set[int], before: int, after: int) -> list[tuple[int, str, str]]:
-    shown = sorted({index for hit in hits for index in range(max(0, hit - before), min(len(lines), hit + after + 1))})
-    return [(index + 1, lines[index], ":" if index in hits else "-") for index in shown]
+def search(spec: SearchSpec, write: Callable[[bytes], object]) -> bool:
+    """Write the lines of all files that match, and return whether there are any. Raises re.error for an invalid pattern."""
+    flags = (re.IGNORECASE if spec.ignore_case else 0) | re.MULTILINE | (re.DOTALL if spec.multiline else 0)
+    pattern, line_bound, any_matches = re.compile(spec.pattern, flags), _LINE_BOUND.search(spec.pattern), False
+    for path in [spec.name] if spec.name else _wanted_files(spec):
+        text = _read_text(os.path.join(spec.root, path))
+        if not text or not (line_bound or pattern.search(text)):
+            continue
+        lines = text.removesuffix("\n").split("\n")
+        if spec.multiline:
+            ends = list(accumulate(len(line) + 1 for line in lines))
+            spans = [match.span() for match in pattern.finditer(text.removesuffix("\n"))]
+            count = len(spans)
+            matching = {
+                number
+                for start, end in spans
+                for number in range(bisect_right(ends, start), bisect_right(ends, max(start, end - 1)) + 1)
+            }
+        else:
+            matching = {number for number, line in enumerate(lines) if pattern.search(line)}
+            count = len(matching)
+        any_matches = any_matches or count > 0
+        if spec.mode != "content":
+            if count:
+                write(os.fsencode(path) + b"\0%d\n" % count)
+            continue
+        around = (range(max(0, number - spec.before), min(len(lines), number + spec.after + 1)) for number in matching)
+        for number in sorted({number for numbers in around for number in numbers}):
+            row = f"\0{number + 1}{':' if number in matching else '-'}{lines[number][:MAX_LINE]}\n"
+            write(os.fsencode(path) + row.encode("utf-8", "replace"))
+    return any_matches
 
 
-def _blocks(fd: int, *, most: int | None = None) -> Iterator[str]:
-    """Yield the file as blocks of whole lines, without the last line end. A NUL byte ends it, because the file is not text."""
-    parts = _parts(fd)
-    first = next(parts, b"")
-    codec = "utf-16-le" if first.startswith(b"\xff\xfe") else "utf-16-be" if first.startswith(b"\xfe\xff") else "utf-8"
-    first = first.removeprefix(codecs.BOM_UTF8) if codec == "utf-8" else first[2:]
-    decoder = codecs.getincrementaldecoder(codec)("replace")
-    carry, size = "", 0
-    for part in chain((first,), parts):
-        size += len(part)
-        if (codec == "utf-8" and b"\0" in part) or (most is not None and size > most):
-            return
-        text = decoder.decode(part)
-        if len(carry) >= _BLOCK:
-            # Only the beginning of a line longer than a block is searched.
-            text = text[end:] if (end := text.find("\n")) >= 0 else ""
-        text = carry + text
-        end = text.rfind("\n")
-        if end >= 0:
-            yield _unix(text[:end])
-        carry = text[end + 1 :]
-    carry += decoder.decode(b"", final=True)
-    if carry:
-        yield _unix(carry)
+def _wanted_files(spec: SearchSpec) -> Iterator[str]:
+    """Yield the relative paths of the files to search. As in ripgrep, the last glob that matches decides; `!` in front excludes."""
+    globs = list[tuple[bool, tuple[re.Pattern[str] | None, ...]]]()
+    for glob in [alternative for text in spec.globs for alternative in expand_braces(text)]:
+        parts = split_path(glob.removeprefix("!"))
+        # A glob without a slash is for names at any depth.
+        anywhere = ("**",) if len(parts) == 1 and not glob.startswith(("/", "!/")) else ()
+        # An excluded directory is excluded with everything in it.
+        below = ("**",) if glob.startswith("!") else ()
+        globs.append((not glob.startswith("!"), tuple(compile_path((*anywhere, *parts, *below)))))
+    types = [compile_name(name) for name in spec.names]
+    only_some, start = any(include for include, _ in globs), len(os.path.join(spec.root, ""))
+    for entry in walk(spec.root):
+        if entry is None or not entry.is_file(follow_symlinks=False):
+            continue
+        path = entry.path[start:].split(os.sep)
+        verdict = next((include for include, glob in reversed(globs) if match_path(glob, path)), not only_some)
+        if verdict and (not types or any(name.match(entry.name) for name in types)):
+            yield "/".join(path)
 
 
-def _parts(fd: int) -> Iterator[bytes]:
-    """Yield the file's bytes. A short read is the end of a file, so most files take a single call."""
-    while part := os.read(fd, _BLOCK):
-        yield part
-        if len(part) < _BLOCK:
-            return
-
-
-def _unix(text: str) -> str:
-    return text.replace("\r\n", "\n").removesuffix("\r") if "\r" in text else text
+def _read_text(path: str) -> str:
+    """Return a file as text with plain line ends; nothing if it is unreadable or contains a NUL byte, so is no text."""
+    try:
+        with open_regular(path) as file:
+            # No more memory than the file needs, and a few pages for a file of the kernel, which has no size.
+            data = file.read(min(MOST_BYTES, os.fstat(file.fileno()).st_size + _PAGES))
+    except OSError:
+        return ""
+    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if b"\0" in data and not wide:
+        return ""
+    return data.decode("utf-16" if wide else "utf-8-sig", "replace").replace("\r\n", "\n").removesuffix("\r")
 
 
 def main() -> None:
     """Run `python -c … PACKAGE REQUEST`. The request is a JSON object with the fields of SearchSpec."""
-    request: dict[str, Any] = json.loads(sys.argv[2])
-    out = sys.stdout.buffer
     try:
-        search = FileSearch(SearchSpec(**request), out.write)
+        matches = search(SearchSpec(**json.loads(sys.argv[2])), sys.stdout.buffer.write)
     except (re.error, RecursionError, OverflowError) as error:
         print(f"regex parse error: {error}", file=sys.stderr)
         sys.exit(2)
-    search.run()
-    out.flush()
-    sys.exit(0 if search.found else 1)
+    sys.stdout.buffer.flush()
+    sys.exit(0 if matches else 1)

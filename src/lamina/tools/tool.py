@@ -3,26 +3,29 @@
 This module defines the values that tools and their callers share. Invariant: `run` returns for every input. Bad arguments, a
 missing file and a failing command become outputs with `is_error` and one clear sentence. Each tool bounds the size of its
 outputs.
+
+Arguments are checked against the part of JSON Schema that our schemas use: object with properties and required; string (minLength,
+maxLength, enum), integer and number (minimum, maximum), boolean, array (items, maxItems). Anything else in a schema is our own mistake
+and raises. Models send numbers and booleans as strings, lists as JSON text, null for "not given", and arguments of other programs' tools:
+all of these are accepted. Missing values, other wrong types (a number where text is expected may have lost digits) and values out of range
+are refused with one sentence that names the field.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
-from ..core.blocks import Wire
+from ..core.blocks import Wire, scrub
+from ..core.decoding import UNDECODABLE
 from ..core.errors import DiskError, ProtectedFile
-from .arguments import InvalidArguments, check_arguments
 from .read_state import ReadRange, ReadState, digest
-
-if TYPE_CHECKING:
-    from .expand import ExpandNode
-    from .past_search import SearchPast
 
 # The limit for results that stay in the conversation, in characters: every tool keeps to it except Read, which has its own
 # pages.
@@ -63,6 +66,20 @@ class KeeperVerdict(msgspec.Struct, frozen=True):
 class Todo(msgspec.Struct, frozen=True):
     content: str
     status: Status = "pending"
+
+
+class ExpandedPage(NamedTuple):
+    """One page of the original text behind an id."""
+
+    text: str
+    number: int  # from 1
+    pages: int
+
+
+# Takes a node and a page and returns one page; page None returns the whole text, for a search.
+ExpandNode: TypeAlias = Callable[[str, int | None], ExpandedPage]
+# Takes a query, the number of results, whether it is literal, and whether to stop; returns the text for the model.
+SearchPast: TypeAlias = Callable[[str, int, bool, Callable[[], bool]], str]
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,8 +133,16 @@ class Builtin(msgspec.Struct, frozen=True, kw_only=True):
 
     def run(self, arguments: Wire, context: Context) -> ToolOutput:
         try:
-            checked = check_arguments(self.schema, arguments)
-            return failure(STOPPED) if context.abort.is_set() else _with_note(self.act(checked.values, context), checked.note)
+            values, note = check_arguments(self.schema, arguments)
+            if context.abort.is_set():
+                return failure(STOPPED)
+            output = self.act(values, context)
+            if not note:
+                return output
+            content = output.content
+            if isinstance(content, str):
+                return msgspec.structs.replace(output, content=f"{content}\n{note}" if content else note)
+            return msgspec.structs.replace(output, content=[*content, {"type": "text", "text": note}])
         except InvalidArguments as error:
             return failure(f"{self.name}: {error}")
         except DiskError as error:
@@ -139,8 +164,8 @@ class GuardedTool(msgspec.Struct, frozen=True):
     first: Callable[[Wire], Wire | ToolOutput]
 
     def run(self, arguments: Wire, context: Context) -> ToolOutput:
-        found = self.first(arguments)
-        return found if isinstance(found, ToolOutput) else self.inner.run(found, context)
+        answer = self.first(arguments)
+        return answer if isinstance(answer, ToolOutput) else self.inner.run(answer, context)
 
 
 def guard(tool: Tool, first: Callable[[Wire], Wire | ToolOutput]) -> GuardedTool:
@@ -149,17 +174,17 @@ def guard(tool: Tool, first: Callable[[Wire], Wire | ToolOutput]) -> GuardedTool
 
 def offer_to_keeper(change: FileChange, context: Context) -> ToolOutput | None:
     """Return the keeper's answer and record the files it wrote as read; None if the tool itself has to write."""
-    done = context.keeper(change) if context.keeper is not None else None
-    if done is None:
+    verdict = context.keeper(change) if context.keeper is not None else None
+    if verdict is None:
         return None
-    if done.data is not None:
-        _note(change.path, done.data, context)
-    if done.beside is not None:
-        path, before, after = done.beside
+    if verdict.data is not None:
+        _note(change.path, verdict.data, context)
+    if verdict.beside is not None:
+        path, before, after = verdict.beside
         if context.reads.problem(path, before) is None:
             _note(path, after, context)
-    facts: Wire = {"path": str(change.path), "bytes": len(done.data or b""), "kept": True}
-    return ToolOutput(done.said, is_error=done.is_error, facts=facts)
+    facts: Wire = {"path": str(change.path), "bytes": len(verdict.data or b""), "kept": True}
+    return ToolOutput(verdict.said, is_error=verdict.is_error, facts=facts)
 
 
 def _note(path: Path, data: bytes, context: Context) -> None:
@@ -184,10 +209,134 @@ def failure(sentence: str, **facts: object) -> ToolOutput:
     return ToolOutput(sentence, is_error=True, facts=facts)
 
 
-def _with_note(output: ToolOutput, note: str) -> ToolOutput:
-    content = output.content
-    if not note:
-        return output
-    if isinstance(content, str):
-        return msgspec.structs.replace(output, content=f"{content}\n{note}" if content else note)
-    return msgspec.structs.replace(output, content=[*content, {"type": "text", "text": note}])
+# A message names a few of them; a model that sends a hundred has mixed up two tools.
+_MOST_NAMED = 5
+# Longer values are cut.
+_SHOWN = 60
+
+
+class InvalidArguments(Exception):
+    """The arguments are invalid; the text is a sentence for the model."""
+
+
+Schema: TypeAlias = Mapping[str, Any]
+
+
+def check_arguments(schema: Schema, arguments: object) -> tuple[Wire, str]:
+    """Return the values, and a note for the model that names the ignored arguments."""
+    if not isinstance(arguments, Mapping):
+        raise InvalidArguments(f"the arguments must be a JSON object, not {_describe(arguments)}.")
+    values = _object(schema, scrub(arguments), "")
+    unknown = [str(name) for name in arguments if name not in schema["properties"]]
+    if not unknown:
+        return values, ""
+    ignored = ", ".join(repr(name[:_SHOWN]) for name in unknown[:_MOST_NAMED]) + (", …" if len(unknown) > _MOST_NAMED else "")
+    return values, f"[Ignored: {ignored}. This tool accepts {', '.join(schema['properties'])}.]"
+
+
+def _object(schema: Schema, value: Mapping[str, Any], where: str) -> Wire:
+    values: Wire = {}
+    for name, inner in schema["properties"].items():
+        place = f"{where}.{name}" if where else name
+        if value.get(name) is not None:
+            values[name] = _value(inner, value[name], place)
+        elif name in schema.get("required", ()):
+            raise InvalidArguments(f"{place} is missing. It must be {_wanted(inner)}.")
+    return values
+
+
+def _value(schema: Schema, value: Any, where: str) -> Any:
+    match schema["type"]:
+        case "string":
+            if not isinstance(value, str) or value not in schema.get("enum", (value,)):
+                raise _wrong(schema, value, where)
+            if len(value) < schema.get("minLength", 0):
+                raise InvalidArguments(f"{where} must not be empty.")
+            if len(value) > schema.get("maxLength", math.inf):
+                raise InvalidArguments(f"{where} is too long ({len(value):,} characters, at most {schema['maxLength']:,}).")
+            return value
+        case "integer" | "number":
+            return _number(schema, value, where)
+        case "boolean":
+            if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+                return value.strip().lower() == "true"
+            if not isinstance(value, bool):
+                raise _wrong(schema, value, where)
+            return value
+        case "array":
+            if isinstance(value, str):
+                try:
+                    value = msgspec.json.decode(value)
+                except UNDECODABLE:
+                    raise _wrong(schema, value, where) from None
+            if not isinstance(value, list):
+                raise _wrong(schema, value, where)
+            if len(value) > schema.get("maxItems", math.inf):
+                raise InvalidArguments(f"{where} has {len(value):,} entries; at most {schema['maxItems']:,} are accepted.")
+            return [_value(schema["items"], item, f"{where}[{index}]") for index, item in enumerate(value)]
+        case "object":
+            if not isinstance(value, Mapping):
+                raise _wrong(schema, value, where)
+            return _object(schema, value, where)
+        case other:
+            raise ValueError(f"a schema with the type {other!r} can't be checked")
+
+
+def _number(schema: Schema, value: Any, where: str) -> int | float:
+    if isinstance(value, str):
+        try:
+            value = float(value) if not value.strip().lstrip("+-").isdecimal() else int(value)
+        except ValueError:
+            raise _wrong(schema, value, where) from None
+    # `isfinite` cannot take a whole number of hundreds of digits.
+    if isinstance(value, bool) or not isinstance(value, int | float) or (isinstance(value, float) and not math.isfinite(value)):
+        raise _wrong(schema, value, where)
+    number = int(value) if value == int(value) else value
+    if schema["type"] == "integer" and not isinstance(number, int):
+        raise _wrong(schema, value, where)
+    if not schema.get("minimum", -math.inf) <= number <= schema.get("maximum", math.inf):
+        raise _wrong(schema, value, where)
+    return number
+
+
+def _wrong(schema: Schema, value: object, where: str) -> InvalidArguments:
+    return InvalidArguments(f"{where} must be {_wanted(schema)}, not {_shown(value)[:_SHOWN]}.")
+
+
+def _shown(value: object) -> str:
+    match value:
+        case str():
+            return repr(value[:_SHOWN])
+        case int() | float() if not isinstance(value, bool):
+            return str(value)
+        case _:
+            return _describe(value)
+
+
+def _wanted(schema: Schema) -> str:
+    if "enum" in schema:
+        return "one of " + ", ".join(schema["enum"])
+    words = {"string": "a string", "boolean": "true or false", "array": "a list", "object": "an object"}
+    if (kind := schema["type"]) in words:
+        return words[kind]
+    word = "a whole number" if kind == "integer" else "a number"
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if low is not None and high is not None:
+        return f"{word} from {low:,} to {high:,}"
+    return f"{word} of at least {low:,}" if low is not None else word
+
+
+def _describe(value: object) -> str:
+    match value:
+        case None | bool():
+            return msgspec.json.encode(value).decode()
+        case str():
+            return "a string"
+        case int() | float():
+            return "a number"
+        case list() | tuple():
+            return "a list"
+        case Mapping():
+            return "an object"
+        case _:
+            return f"a {type(value).__name__}"

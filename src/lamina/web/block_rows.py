@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from ..history.request_blocks import RequestBlock, RequestBlocks
+from ..language.text import Text
 from . import labels
 from .conversation import turn_address
 from .html import Html, bdi, cut, file_name, tag
@@ -62,20 +63,20 @@ def block_label(words: Words, block: RequestBlock) -> str:
     return (
         words(labels.BLOCK_KINDS[block.kind])
         if block.kind.startswith("unrecorded") or block.label in PLAIN
-        else words.told(block.label)
+        else words(block.label)
     )
 
 
 def _more(words: Words, opened: OpenSession, found: RequestBlocks, block: RequestBlock) -> Html:
     since = found.number + 1 - block.entered_at
     facts: list[tuple[str, str | Html]] = [
-        (words("Why it is here"), bdi(words.told(block.why))),
+        (words("Why it is here"), bdi(words(block.why))),
         (
             words("In the window"),
             words("since request {at} ({n} request)|since request {at} ({n} requests)", at=block.entered_at, n=max(1, since)),
         ),
         (
-            words("Carried so far" if words.billing == "list" else "Carried so far##use"),
+            words("Carried so far" if words.billing == "list" else Text("Carried so far##use")),
             price(words, block.carried_usd if words.billing == "list" else block.carried_units),
         ),
         (words("Cache"), words(labels.CACHED[block.cached])),

@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterator, Sequence
 
+from ..language.wording import shorten
 from .html import Child, Html, tag
 
 _WORD = re.compile(r"\w[\w/-]*|\s+|[^\w\s]")
@@ -74,4 +75,4 @@ def _words(old: str, new: str) -> tuple[Html, Html]:
 
 
 def _line(line: str) -> Html:
-    return tag("bdi", None, line[:LINE_CHARS], "…" if len(line) > LINE_CHARS else None)
+    return tag("bdi", None, shorten(line, LINE_CHARS))

@@ -92,7 +92,7 @@ def _stop(site: Site, words: Words, fields: Fields) -> Done:
     if found is None or found.running is None:
         raise InputError("dream", words("no dream is running"))
     said = recover_memory(place.project or place.path, site.home, site.places.settings_of(place))
-    return Done(" ".join(map(words.told, said)) or words("The dream stops. Memory stays as it was before."))
+    return Done(" ".join(map(words, said)) or words("The dream stops. Memory stays as it was before."))
 
 
 def _dismiss(site: Site, words: Words, fields: Fields) -> Done:
@@ -152,7 +152,7 @@ def _redo(site: Site, words: Words, fields: Fields) -> Done:
 
 
 def _left(words: Words, left: Sequence[SkippedChange]) -> list[str]:
-    return [words("{file} {why}.", file=one.file, why=words.told(one.why)) for one in left[:3]]
+    return [words("{file} {why}.", file=one.file, why=words(one.why)) for one in left[:3]]
 
 
 def _told(words: Words, found: DreamDetail | None, done: UndoneDream) -> str:
@@ -162,4 +162,4 @@ def _told(words: Words, found: DreamDetail | None, done: UndoneDream) -> str:
     restored, withdrawn = states.count("applied"), states.count("waiting")
     told = [words("Undone: {n} memory restored.|Undone: {n} memories restored.", n=restored)] if restored or not withdrawn else []
     told += [words("{n} proposal withdrawn.|{n} proposals withdrawn.", n=withdrawn)] if withdrawn else []
-    return " ".join([*map(words.told, done.said), *told, *_left(words, done.left)])
+    return " ".join([*map(words, done.said), *told, *_left(words, done.left)])

@@ -21,7 +21,7 @@ from ..memory.store.evidence import (
     read_target,
 )
 from ..memory.store.topic import evidence_of
-from ..prompt.git_versions import FileVersion, find_version
+from ..prompt.git_status import FileVersion, find_version
 from .diff import diff_texts, whole_text
 from .html import Child, Html, bdi, tag
 from .numbers import ago

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ..core.markup import Attribute, Child, Html, bdi, join, tag
+from ..language.wording import shorten
 
 __all__ = ["Attribute", "Child", "Html", "bdi", "cut", "file_name", "join", "tag"]
 
 
 def cut(text: str, most: int) -> str:
     """Return the beginning of a long text on one line, for a row of a list."""
-    line = " ".join(text[: 4 * most].split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    return shorten(" ".join(text[: 4 * most].split()), most)
 
 
 def file_name(path: str, project: str) -> Html:

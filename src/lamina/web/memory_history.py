@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from ..disk.regular_file import list_entries
 from ..history.places import NAMES
 from ..history.recalls import Recalls
 from ..memory.memory import RECENT_SECONDS
@@ -21,7 +22,7 @@ from ..memory.store.scopes import INBOX
 from ..memory.store.topic import fold_name
 from ..memory.store.turn_changes import ClientChange, find_client_changes
 from ..memory.store.uses import read_uses
-from .memory_places import MemoryPlaces, Place, scan
+from .memory_places import MemoryPlaces, Place
 from .memory_stores import MemoryStores, mtime
 
 T = TypeVar("T")
@@ -152,8 +153,8 @@ def find_writers(log: list[MemoryVersion]) -> dict[str, MemoryVersion]:
 
 
 def _state_of(directory: Path) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted((entry.name, mtime(directory / entry.name)) for entry in scan(directory)))
+    return tuple(sorted((entry.name, mtime(directory / entry.name)) for entry in list_entries(directory)))
 
 
 def _has_files(directory: Path) -> bool:
-    return any(entry.name.endswith(".json") for entry in scan(directory))
+    return any(entry.name.endswith(".json") for entry in list_entries(directory))

@@ -1,7 +1,6 @@
 """The places of memories: the directories of every project and agent type of Lamina, and those of other agents, which are only read.
 
 Invariants: looking for places creates and writes nothing. A place opens for changes only if it is Lamina's and the page may change files.
-A changed memory is closed in a thread, one after another, since closing mirrors the changes to git: no answer waits for that.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,10 +18,9 @@ import msgspec
 
 from ..core.errors import DiskError, LaminaError
 from ..core.settings import Settings
-from ..disk.home.loading import settings_in_force
 from ..disk.paths.project import slug
-from ..disk.settings_files import user_home
-from ..disk.transcripts.search import project_directories
+from ..disk.regular_file import list_entries, subdirectories
+from ..disk.settings_files import settings_in_force, user_home
 from ..history.places import NAMES, Origin
 from ..memory.memory import Memory, open_agent_memory
 from ..memory.store.project_identity import read_identity
@@ -102,7 +99,6 @@ class MemoryPlaces:
         self._places: tuple[float, dict[str, Place]] = (float("-inf"), {})
         self._locations: dict[Place, _Located] = {}
         self._project_settings: dict[Path, Settings] = {}
-        self._closer = ThreadPoolExecutor(1, "lamina-close")
 
     def all(self) -> list[Place]:
         """Return all places, those of Lamina first. The project of the working directory is there even if it has no memory yet."""
@@ -129,7 +125,7 @@ class MemoryPlaces:
         if (claude := self._homes().get("claude-code")) is not None and str(claude) not in seen:
             own = {place.id: str(place.project) for place in own_places if place.agent is None and place.project is not None}
             projects = {**self._projects(), **own}
-            for directory in project_directories(claude / "projects"):
+            for directory in subdirectories(claude / "projects"):
                 if (directory / "memory").is_dir():
                     path = projects.get(directory.name)
                     name = os.path.basename(path) if path else directory.name
@@ -142,7 +138,7 @@ class MemoryPlaces:
         if self._home is None:
             return
         here, found = self._here(), list[Place]()
-        for directory in project_directories(self._home / "projects"):
+        for directory in subdirectories(self._home / "projects"):
             if (directory / "memory").is_dir():
                 identity = read_identity(directory)
                 path = identity.path if identity is not None else self._projects().get(directory.name, "")
@@ -171,7 +167,7 @@ class MemoryPlaces:
         places: dict[str, Any] = {"cwd": cwd, "home": self._home, "settings": self._settings(), "user_home": self._person()}
         roots = dict(zip(_AGENT_SCOPES, list_agent_roots(**places), strict=True))
         for scope in scopes:
-            for name in sorted(entry.name for entry in scan(roots[scope]) if entry.is_dir(follow_symlinks=False)):
+            for name in sorted(entry.name for entry in list_entries(roots[scope]) if entry.is_dir(follow_symlinks=False)):
                 with suppress(LaminaError):
                     location = locate_agent_memory(name, scope, **places)
                     id = ".".join(part for part in ("agent", scope, name, within) if part)
@@ -225,15 +221,8 @@ class MemoryPlaces:
 
         Only a first memory creates the directory: one that vanished with its disk must not come back empty.
         """
-        memory = self._open(place, create=create)
-        try:
+        with self._open(place, create=create) as memory:
             yield memory
-        finally:
-            self._closer.submit(memory.close)
-
-    def close(self) -> None:
-        """Wait until what was changed is closed."""
-        self._closer.shutdown()
 
     def _open(self, place: Place, *, create: bool) -> Memory:
         if not place.own or self.read_only:
@@ -246,12 +235,3 @@ class MemoryPlaces:
         if place.project is not None and self._locate(place, settings).said_by != "argument":  # as it is now
             return Memory.open(place.project, home=self._home, settings=settings)
         return Memory.open(place.project or place.path, path=place.path, home=self._home, settings=settings)
-
-
-def scan(directory: Path) -> list[os.DirEntry[str]]:
-    """Return the entries of a directory; none if it cannot be read."""
-    try:
-        with os.scandir(directory) as entries:
-            return list(entries)
-    except OSError:
-        return []

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from ..core.decoding import UNDECODABLE
+from ..disk.regular_file import open_regular
 from .html import Html, bdi, cut, tag
 from .session_index import ANY_ORIGIN
 from .session_list import address
@@ -43,7 +44,7 @@ def quote_message(path: str, message: str) -> str:
     """Return the words of a message, looked up by its id in the session's file; empty if they are not found."""
     with (
         suppress(OSError, ValueError),
-        open(path, "rb") as opened,
+        open_regular(path) as opened,
         mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data,
     ):
         at = data.find(f'"uuid":"{message}"'.encode())

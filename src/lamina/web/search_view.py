@@ -15,7 +15,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ..core.excerpts import excerpt_range, matches
 from ..core.settings import Settings
 from ..history.catalogue import Catalogue, day_words
 from ..history.places import NAMES
@@ -28,6 +27,7 @@ from ..history.query import (
     search,
     search_index,
 )
+from ..language.terms import excerpt_range, matches
 from ..language.text import Text
 from . import labels
 from .conversation import turn_address
@@ -122,7 +122,7 @@ def _search(site: Site, request: Request, files: SearchedFiles) -> Response:
             )
             if reading
             else None,
-            [tag("p", {"class": "notice"}, bdi(words.told(line))) for line in dict.fromkeys(unread) if line != NO_WORDS],
+            [tag("p", {"class": "notice"}, bdi(words(line))) for line in dict.fromkeys(unread) if line != NO_WORDS],
             _results(site, words, query, results, exact=exact) if query and not reading else None,
         )
     )

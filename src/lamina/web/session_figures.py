@@ -51,7 +51,7 @@ def figures(words: Words, series: Series) -> Html:
             else words("request {at}; the size of the window is not recorded", at=fullest.number),
         ),
         _figure(
-            words("Read from cache##a figure"),
+            words(Text("Read from cache##a figure")),
             f"{100 * read / sent:.1f}%" if sent and not series.estimated else NO_COUNTS,
             "",
             cached,

@@ -35,7 +35,7 @@ def table(site: Site, request: Request, opened: OpenSession) -> Response:
         words("Request"),
         words("Time"),
         words("Tokens"),
-        words("Read from cache##a figure"),
+        words(Text("Read from cache##a figure")),
         words("Cost at list price" if words.billing == "list" else "Use"),
     ]
     head = [tag("th", {"scope": "col"}, title) for title in (*titles, *(words(labels.BLOCK_KINDS[KINDS[at]]) for at in used))]

@@ -16,10 +16,9 @@ import msgspec
 
 from ..core.errors import LaminaError
 from ..core.settings import Settings
-from ..disk.home.loading import settings_in_force
 from ..disk.paths.project import slug
 from ..disk.regular_file import FileStamp, stamp
-from ..disk.settings_files import lamina_home
+from ..disk.settings_files import lamina_home, settings_in_force
 from ..history.places import Origin
 from ..history.recalls import Recalls, sum_recalls
 from ..history.sessions import SourceSession, homes_of
@@ -198,7 +197,6 @@ class Site:
         self.dreams.close()
         self.index.close()
         self.replays.close()
-        self.places.close()
 
 
 def stamp_of_state(state: Any) -> str:

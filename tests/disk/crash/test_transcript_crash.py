@@ -28,7 +28,7 @@ TORN = pytest.mark.parametrize("torn", [False, True], ids=["between calls", "in 
 
 def a_turn(directory: Path, say: Say) -> None:
     """Acknowledges each record as soon as the call that wrote it has returned."""
-    with Session(home=directory / "home", session_id=NAME, system="s", tools=[READ]) as session:
+    with Session("offline", home=directory / "home", session_id=NAME, system="s", tools=[READ]) as session:
         say(session.add_user("a " * 2_000))
         session.before_call()
         session.after_call(answer("m1", "b", call("c1")))
@@ -63,7 +63,7 @@ def test_a_killed_turn_loses_nothing_that_was_acknowledged(tmp_path: Path, torn:
             assert run.said == (), run
             continue
         before = path.read_bytes()
-        with Session(home=run.directory / "home", resume=NAME) as session:
+        with Session("offline", home=run.directory / "home", resume=NAME) as session:
             assert session.id == NAME, "the dead one's lock is free"
             assert len(session.notices) <= torn, run
             check_what_was_said(session, run.said)
@@ -72,12 +72,12 @@ def test_a_killed_turn_loses_nothing_that_was_acknowledged(tmp_path: Path, torn:
             assert refused(request) == [], run
             session.after_call(answer("m9", "fine"))
         assert path.read_bytes().startswith(before), run
-        with Session(home=run.directory / "home", resume=NAME) as again:
+        with Session("offline", home=run.directory / "home", resume=NAME) as again:
             assert said(again.messages)[-2:] == ["and now?", "fine"], run
 
 
 def a_session_with_a_stub(directory: Path) -> None:
-    with Session(home=directory / "home", session_id=NAME, system="s", tools=[READ]) as session:
+    with Session("offline", home=directory / "home", session_id=NAME, system="s", tools=[READ]) as session:
         turns(session, "a", "b")
     path = written(directory)
     assert path is not None
@@ -86,7 +86,7 @@ def a_session_with_a_stub(directory: Path) -> None:
 
 
 def go_on(directory: Path, say: Say) -> None:
-    with Session(home=directory / "home", resume=NAME) as session:
+    with Session("offline", home=directory / "home", resume=NAME) as session:
         say(session.add_user("c"))
         session.before_call()
 
@@ -96,7 +96,7 @@ def go_on(directory: Path, say: Say) -> None:
 @pytest.mark.usefixtures("crash_points")
 def test_a_killed_resume_leaves_what_was_there(tmp_path: Path, torn: bool) -> None:
     for run in every(tmp_path, a_session_with_a_stub, go_on, Kill(torn)):
-        with Session(home=run.directory / "home", resume=NAME) as session:
+        with Session("offline", home=run.directory / "home", resume=NAME) as session:
             texts = said(session.messages)
             assert texts in (["a", "about a", "b", "about b"], ["a", "about a", "b", "about b", "c"]), run
             assert texts[-1] == "c" or not run.said, run
@@ -112,7 +112,7 @@ def a_foreign_transcript(directory: Path) -> None:
 
 
 def fork_it(directory: Path, say: Say) -> None:
-    with Session(home=directory / "home", cwd=directory, resume=directory / "theirs" / f"{SESSION}.jsonl") as session:
+    with Session("offline", home=directory / "home", cwd=directory, resume=directory / "theirs" / f"{SESSION}.jsonl") as session:
         session.add_user("c")
         say(session.id)
 
@@ -131,17 +131,17 @@ def test_a_killed_fork_is_there_whole_or_not_at_all(tmp_path: Path, torn: bool) 
             assert path.read_bytes().startswith(original), run
             assert any(isinstance(record, Forked) for record in read_transcript(path)), run
             assert newest_transcript(path.parent.parent, path.parent.name) == path
-            with Session(home=run.directory / "home", cwd=run.directory, resume=path.stem) as session:
+            with Session("offline", home=run.directory / "home", cwd=run.directory, resume=path.stem) as session:
                 assert [words for words in said(session.messages) if words in TEXTS] == TEXTS, run
 
 
 def a_talk(directory: Path) -> None:
-    with Session(home=directory / "home", session_id=NAME, system="s", tools=[READ]) as session:
+    with Session("offline", home=directory / "home", session_id=NAME, system="s", tools=[READ]) as session:
         turns(session, "a", "b")
 
 
 def compact_it(directory: Path, say: Say) -> None:
-    with Session(home=directory / "home", resume=NAME) as session:
+    with Session("offline", home=directory / "home", resume=NAME) as session:
         compact(session, "the summary", tuple(item.uuid for item in conversation_of(session).log.view.items[-1:]))
         say("compacted")
 
@@ -151,7 +151,7 @@ def compact_it(directory: Path, say: Say) -> None:
 def test_a_killed_compaction_leaves_the_old_view_or_the_new_one(tmp_path: Path, torn: bool) -> None:
     seen = set()
     for run in every(tmp_path, a_talk, compact_it, Kill(torn)):
-        with Session(home=run.directory / "home", resume=NAME) as session:
+        with Session("offline", home=run.directory / "home", resume=NAME) as session:
             texts = said(session.messages)
             seen.add(json.dumps(texts))
             assert texts in (["a", "about a", "b", "about b"], ["the summary", "about b"]), run
@@ -165,7 +165,7 @@ def test_a_killed_compaction_leaves_the_old_view_or_the_new_one(tmp_path: Path, 
 
 
 def open_and_close(directory: Path, say: Say) -> None:
-    Session(home=directory / "home", session_id=NAME).close()
+    Session("offline", home=directory / "home", session_id=NAME).close()
     say("closed")
 
 
@@ -178,4 +178,4 @@ def test_a_killed_process_leaves_no_lock_and_no_litter(tmp_path: Path, act: Act)
         if written(run.directory) is not None:
             projects = run.directory / "home" / "projects"
             assert find_transcript(projects, "x", NAME) == written(run.directory)
-            Session(home=run.directory / "home", resume=NAME).close()
+            Session("offline", home=run.directory / "home", resume=NAME).close()

@@ -14,7 +14,7 @@ from lamina.core.blocks import Block, ToolUse, read_block, text, tool_result
 from lamina.core.policy import ColdPolicy
 from lamina.core.records import Clear, Message, Placed
 from lamina.core.view import View
-from lamina.layers.l2_micro.cold import ColdClearing, plan_cold, plan_repeated, shortened
+from lamina.layers.l2_micro.plan import ColdClearing, plan_cold, plan_repeated, shorten_cold
 from lamina.layers.l2_micro.registry import Registry
 
 from .rows import RULES, ids
@@ -177,7 +177,7 @@ def test_inputs_of_edits_leave_but_the_newest_eight_and_the_path_stays() -> None
     registry = followed(said("go"), written)
     planned = plan_cold(registry, COLD)
     assert [old.item.uuid for old in planned.inputs] == ["call-0", "call-1"]
-    made = shortened(planned, node="12345678", tools=RULES.clearable, failed={"1"}, measure=size)
+    made = shorten_cold(planned, node="12345678", tools=RULES.clearable, failed={"1"}, measure=size)
     first, second = (one.blocks[0] for one in made)
     assert isinstance(first, ToolUse)
     assert isinstance(second, ToolUse)
@@ -195,7 +195,7 @@ def test_only_long_texts_of_an_edit_leave_and_other_tools_keep_their_inputs() ->
     edit = use("e", "Edit", file_path="a.py", old_string=long, new_string="tiny", replace_all=True, edits=edits)
     bash = use("b", "Bash", command=long)
     planned = plan_cold(followed(edit, got("e"), bash, got("b"), calls(["z"])), replace(COLD, keep_inputs=0))
-    (made,) = shortened(planned, node="", tools=RULES.clearable, failed=(), measure=size)
+    (made,) = shorten_cold(planned, node="", tools=RULES.clearable, failed=(), measure=size)
     assert [block.wire["input"] for block in made.blocks] == [
         {
             "file_path": "a.py",
@@ -210,7 +210,7 @@ def test_only_long_texts_of_an_edit_leave_and_other_tools_keep_their_inputs() ->
     tiny = plan_cold(
         followed(use("t", "Edit", file_path="a.py", old_string="a", new_string="b"), got("t")), replace(COLD, keep_inputs=0)
     )
-    assert shortened(tiny, node="", tools=RULES.clearable, failed=(), measure=size) == [], "nothing to save"
+    assert shorten_cold(tiny, node="", tools=RULES.clearable, failed=(), measure=size) == [], "nothing to save"
 
 
 @pytest.mark.spec("P2")

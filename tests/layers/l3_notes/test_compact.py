@@ -12,7 +12,7 @@ from lamina.core.blocks import Block, ToolResult, ToolUse, read_block, text, too
 from lamina.core.reach import Reach
 from lamina.core.view import Item
 from lamina.layers.l3_notes.plan import KeepRule, NotesTail, covered_after, plan_tail, summary_text
-from lamina.layers.l3_notes.template import own_template
+from lamina.layers.l3_notes.sections import own_template
 
 Role = Literal["user", "assistant"]
 

@@ -19,8 +19,20 @@ from lamina.fork.fork import tagged
 from lamina.fork.handover import PLACEHOLDER
 from lamina.layers.l2_micro.registry import marker
 from lamina.layers.l3_notes.offline import answer
-from lamina.layers.l3_notes.sections import Notes, merged, read_notes, render, sizes
-from lamina.layers.l3_notes.template import How, NotesLimits, between_tags, directive, own_template, seen, texts_in_force
+from lamina.layers.l3_notes.sections import (
+    How,
+    Notes,
+    NotesLimits,
+    between_tags,
+    directive,
+    merged,
+    own_template,
+    read_notes,
+    render,
+    seen,
+    sizes,
+    texts_in_force,
+)
 
 from .working import EDIT, letters, with_bodies
 

@@ -14,15 +14,18 @@ from lamina.layers.l3_notes.sections import (
     WHOLE_TOKENS,
     Misfit,
     Notes,
+    NotesLimits,
     Section,
     Shown,
+    directive,
     left_out,
     merged,
+    own_template,
     read_notes,
     render,
     shown,
+    texts_in_force,
 )
-from lamina.layers.l3_notes.template import NotesLimits, directive, own_template, texts_in_force
 from lamina.layers.l3_notes.update import Updated
 
 from .working import answer, letters, order, updated

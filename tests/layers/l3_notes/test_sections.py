@@ -6,8 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.layers.l3_notes.sections import Misfit, Notes, Template, cut, is_fresh, read_notes, read_template, render, sizes
-from lamina.layers.l3_notes.template import own_template
+from lamina.layers.l3_notes.sections import (
+    Misfit,
+    Notes,
+    Template,
+    cut,
+    is_fresh,
+    own_template,
+    read_notes,
+    read_template,
+    render,
+    sizes,
+)
 
 SMALL = "# One\n_what one is_\n\n# Two\n_what two is_\n"
 NAMES = [

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from lamina.layers.l3_notes.sections import Misfit, read_notes
-from lamina.layers.l3_notes.template import NotesLimits, between_tags, directive, fill, own_template, texts_in_force
+from lamina.layers.l3_notes.sections import (
+    Misfit,
+    NotesLimits,
+    between_tags,
+    directive,
+    fill,
+    own_template,
+    read_notes,
+    texts_in_force,
+)
 
 from .test_sections import letters, notes
 

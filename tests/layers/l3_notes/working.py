@@ -14,14 +14,13 @@ from lamina.core.usage import Usage
 from lamina.fork.fork import directive_in
 from lamina.fork.handover import Handover, chain_of
 from lamina.layers.l3_notes.plan import Cursor
-from lamina.layers.l3_notes.sections import Notes
-from lamina.layers.l3_notes.template import How, NotesLimits, own_template
+from lamina.layers.l3_notes.sections import How, Notes, NotesLimits, own_template
 from lamina.layers.l3_notes.update import Draft, NotesOrder, UpdateOutcome, begin, finish, rewrite
-from lamina.tools.edit import SCHEMA
+from lamina.tools.edit import EDIT_SCHEMA
 from lamina.tools.tool import Context
 
 CURSOR = Cursor(12_000, "last")
-EDIT: Wire = {"name": "Edit", "description": "Edits.", "input_schema": SCHEMA}
+EDIT: Wire = {"name": "Edit", "description": "Edits.", "input_schema": EDIT_SCHEMA}
 
 
 def letters(text: str) -> int:

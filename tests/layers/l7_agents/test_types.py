@@ -17,7 +17,7 @@ from lamina.layers.l7_agents.types import (
     pick_tools,
     read_agent_type,
 )
-from lamina.tools.hooks.events import plan_hooks
+from lamina.tools.hooks.protocol import plan_hooks
 from lamina.tools.registry import builtin_tools
 
 GOOD = "---\nname: {name}\ndescription: Reads changes.\n{more}---\nYou review changes.\n"

@@ -14,7 +14,7 @@ from tests.disk.processes import needs_fork
 from lamina.core.errors import InputError
 from lamina.core.settings import Settings
 from lamina.disk.paths.project import slug
-from lamina.disk.transcripts.session_list import list_sessions
+from lamina.disk.transcripts.search import list_sessions
 from lamina.maintenance.migrate.migrate import MoveReport, candidates, merge_memories, migrate, moved_from, refuse, root_commits
 from lamina.maintenance.start_checks import learn_roots, run_start_checks
 from lamina.memory.memory import Memory
@@ -24,7 +24,7 @@ from lamina.session.session import Session
 from ..made import answered, project
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-PLAIN = Settings(history_git=False)
+PLAIN = Settings()
 ROOT = "a" * 40
 
 
@@ -39,7 +39,7 @@ def names(home: Path, cwd: Path) -> dict[str, str]:
 
 
 def talk(home: Path, cwd: Path, text: str) -> str:
-    with Session(home=home, cwd=cwd) as session:
+    with Session("offline", home=home, cwd=cwd) as session:
         session.add_user(text)
         session.before_call()
         session.after_call(answered("yes"))
@@ -122,7 +122,7 @@ def test_a_repository_that_moved_is_offered_its_memory_and_gets_it(tmp_path: Pat
     assert not project(home, before).exists()
     assert not project(home, before / "src").exists()
     assert run_start_checks(after, home, PLAIN, environ=os.environ) == []
-    with Session(home=home, cwd=after, resume=session) as again:
+    with Session("offline", home=home, cwd=after, resume=session) as again:
         assert "hello" in str(again.messages)
 
 
@@ -268,7 +268,7 @@ def test_merging_removes_nothing_that_it_could_not_take_over(tmp_path: Path, hom
 def test_an_open_session_stops_it(tmp_path: Path, home: Path, old: Path) -> None:
     new = tmp_path / "new"
     new.mkdir()
-    with Session(home=home, cwd=old) as session:
+    with Session("offline", home=home, cwd=old) as session:
         session.add_user("x")
         shutil.rmtree(old)
         with pytest.raises(InputError, match="open"):

@@ -88,7 +88,7 @@ def test_a_pair_called_distinct_is_left_out_and_what_has_many_values_is_no_contr
 def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Memory:
     monkeypatch.setenv("LAMINA_HOME", str(tmp_path / "home"))
     (tmp_path / "work").mkdir()
-    return Memory.open(tmp_path / "work", settings=Settings(history_git=False))
+    return Memory.open(tmp_path / "work", settings=Settings())
 
 
 @pytest.mark.spec("D3", "O1", "B4")
@@ -100,7 +100,7 @@ def test_a_dream_by_rules_asks_once_and_changes_neither_side(memory: Memory, tmp
     save("standup-ten", "The standup is at ten.")
 
     def dream() -> None:
-        run_by_hand(offline(), cwd=tmp_path / "work", settings=Settings(history_git=False))
+        run_by_hand(offline(), cwd=tmp_path / "work", settings=Settings())
 
     dream()
     assert sorted(each.name for each in memory.topics()) == ["standup-nine", "standup-ten"], "nothing is settled silently"

@@ -24,7 +24,7 @@ def version(number: int, *, gone: bool = False) -> MemoryVersion:
 
 @pytest.mark.spec("B4")
 def test_a_line_comes_from_the_change_that_brought_it(tmp_path: Path) -> None:
-    with Memory.open(tmp_path, path=tmp_path / "a" / "m", settings=Settings(history_git=False)) as memory:
+    with Memory.open(tmp_path, path=tmp_path / "a" / "m", settings=Settings()) as memory:
         memory.save("x", body="one\ntwo", why=ChangeReason("user", "first"))
         memory.save("x", body="zero\none\nthree", why=ChangeReason("dream", "second"))
         path = memory.path / "x.md"

@@ -48,7 +48,7 @@ def test_two_paths_with_one_slug_do_not_share_an_identity(tmp_path: Path) -> Non
 def test_a_directory_of_another_program_is_known_by_its_transcripts(tmp_path: Path) -> None:
     home, cwd = tmp_path / "home", tmp_path / "project"
     cwd.mkdir()
-    with Session(home=home, cwd=cwd) as session:
+    with Session("offline", home=home, cwd=cwd) as session:
         session.add_user("x")
         session.before_call()
     assert [known.path for known in list_known_projects(home)] == [cwd]

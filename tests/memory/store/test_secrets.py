@@ -73,6 +73,7 @@ EXAMPLES = {
     "netrc password": f"machine example.org login ci password {MIX[:24]}",
     "password of curl": f"curl -u ci:{MIX[:24]}",
     "password of sshpass": f"sshpass -p {MIX[:24]}",
+    "password of docker": f"docker login -u bot -p {MIX[:16]}",
     "password of mysql": f"mysql -u root -p{MIX[:24]}",
     "signed URL": f"sig={MIX[:43]}%3D",
     "web token": f"eyJ{MIX[:20]}.eyJ{MIX[:40]}.{MIX[:43]}",
@@ -274,3 +275,27 @@ def test_the_language_of_a_text_is_found_out_once_however_many_secrets_it_has(mo
     monkeypatch.setattr(language, "language_of", noted)
     assert redact("密码是 hunter22xyz!\n" * 50).text == "密码是 [已去掉密钥（赋值）]\n" * 50
     assert len(asked) == 1
+
+
+@pytest.mark.spec("Z11")
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"clave: {MIX[:14]}",
+        f"口令为{MIX[:12]}",
+        f"비밀번호는 {MIX[:12]} 입니다",
+        "WLAN-Schlüssel: 9920707413748477",
+        "WLAN Passwort Gast: sommer2026!",
+        "La clave del Wi-Fi es 9920707413748477",
+    ],
+)
+def test_words_for_a_password_are_known_in_each_language(text: str) -> None:
+    assert redact(text).kinds
+
+
+@pytest.mark.spec("Z11")
+@pytest.mark.parametrize(
+    "text", ["La clave es probar primero", "El código del Wi-Fi está en recepción", "비밀번호는 볼트에 있습니다", "口令为空"]
+)
+def test_a_sentence_about_passwords_stays(text: str) -> None:
+    assert redact(text).text == text

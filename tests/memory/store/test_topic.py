@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.core.invisible import remove_invisible, without_joiners
 from lamina.disk.paths.file_names import bad_text
 from lamina.disk.paths.memory_paths import check_child
+from lamina.language.invisible import remove_invisible, without_joiners
 from lamina.memory.store.topic import (
     DESCRIPTION_CHARS,
     NAME_CHARS,

@@ -13,8 +13,7 @@ import pytest
 from tests.clocks import UpWhenReady
 
 from lamina.core.settings import Settings
-from lamina.tools.hooks.answers import INLINE, SHOWN, HookOutcome
-from lamina.tools.hooks.events import plan_hooks
+from lamina.tools.hooks.protocol import INLINE, SHOWN, HookOutcome, plan_hooks
 from lamina.tools.hooks.run import MAX_OUTPUT, run_hooks
 
 PYTHON = f'"{sys.executable}"'

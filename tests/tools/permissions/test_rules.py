@@ -12,7 +12,7 @@ from tests.tools.permissions.house import rules
 from lamina.tools.permissions.patterns import Bases, PathPattern, covers, quoted, read_pattern
 from lamina.tools.permissions.readonly.tokenizer import CommandRefusal, split_command
 from lamina.tools.permissions.request import CallRequest, host_of
-from lamina.tools.permissions.rule_match import allowing, holding
+from lamina.tools.permissions.rules import allowing, holding
 from lamina.tools.permissions.shell_rules import ShellPattern, allows, holds_back, is_exactly, read_shell
 
 BASES: Bases = {

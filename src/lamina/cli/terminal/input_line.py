@@ -14,7 +14,6 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -31,6 +30,7 @@ from prompt_toolkit.styles import Style
 
 from ...core.errors import DiskError
 from ...disk.files import read, update
+from ...disk.regular_file import list_entries
 
 tty: Any = None  # on Windows, where text typed during a turn is echoed
 with suppress(ImportError):
@@ -277,11 +277,8 @@ def files(cwd: Path, begun: str) -> list[Choice]:
     """Return the names in the directory that `begun` leads to; directories end in a slash."""
     directory, _, start = begun.rpartition("/")
     lead = f"{directory}/" if begun.startswith("/") or directory else ""
-    try:
-        with os.scandir(os.path.join(cwd, os.path.expanduser(lead))) as entries:
-            names = [f"{entry.name}/" if entry.is_dir() else entry.name for entry in islice(entries, MOST_SEEN)]
-    except OSError:
-        return []
+    entries = list_entries(os.path.join(cwd, os.path.expanduser(lead)), MOST_SEEN)
+    names = [f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries]
     wanted = [name for name in names if name.startswith(start) and (start.startswith(".") or not name.startswith("."))]
     fit = sorted(name for name in wanted if name.isprintable() and not any(map(str.isspace, name)))
     return [(f"{lead}{name}", "") for name in fit[:MOST_OFFERED]]

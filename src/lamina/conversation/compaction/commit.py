@@ -23,6 +23,7 @@ from ...core.receipts import Receipt, Told, open_receipt, write_receipt
 from ...core.records import Attachment, Boundary, Checkpoint, Message, Preserved, Record, Span
 from ...core.usage import Usage
 from ...core.view import Item
+from ...language.text import Text
 from ...language.wording import plural
 from ..price import remember_summary
 from ..repeated_lines import repeat_after_compaction
@@ -59,6 +60,7 @@ class Compacted(msgspec.Struct, frozen=True):
 
     @property
     def done(self) -> bool:
+        """Whether anything changed. What a session returns did."""
         return bool(self.boundary)
 
 
@@ -182,7 +184,7 @@ def _checkpoint(c: Conversation, boundary: Boundary) -> None:
 
 def _listed_again(c: Conversation) -> list[bytes]:
     """Return the session's title lines, to be repeated after a compaction. If they cannot be read, the compaction goes ahead."""
-    from ...disk.transcripts.session_list import listed_lines, read_session_info
+    from ...disk.transcripts.search import listed_lines, read_session_info
 
     if c.store.path is None or (shown := read_session_info(c.store.path)) is None:
         return []
@@ -224,8 +226,12 @@ def _report(c: Conversation, done: Compacted, new: Replacement, wanted: Compacti
     c.record_event("compaction", told)
     if done.instead:
         c.notify(
-            f"The model did not write the summary: {done.instead}. Lamina made it by rules instead: it lists requests, files, errors "
-            f"and open tasks, but no conclusions. Undo {done.boundary} to restore everything."
+            Text(
+                "The model did not write the summary: {instead}. Lamina made it by rules instead: it lists requests, "
+                "files, errors and open tasks, but no conclusions. Undo {boundary} to restore everything.",
+                instead=done.instead,
+                boundary=done.boundary,
+            )
         )
     elif done.left_out:
         c.notify(

@@ -24,7 +24,7 @@ from ...core.view import Item
 from ...disk.faults import reporting
 from ...disk.regular_file import open_regular
 from ...fork.host import Restorable
-from ...tools.hooks.answers import HookOutcome
+from ...tools.hooks.protocol import HookOutcome
 from ...tools.read_state import ReadFile
 from .. import pins
 from ..isolate import call_host

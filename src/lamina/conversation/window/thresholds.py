@@ -52,13 +52,46 @@ class Thresholds(msgspec.Struct, frozen=True):
 
 
 class WindowState(msgspec.Struct, frozen=True):
-    """The fullness of the window, relative to its thresholds."""
+    """How full the window is and where its thresholds are, in tokens."""
 
-    percent_left: float
-    above_warning: bool
-    above_error: bool
-    above_autocompact: bool
-    at_blocking: bool
+    tokens: int  # size of the next request: the last reported usage plus an estimate of what came since
+    margin: int  # added before a threshold is compared, until a server reports usage
+    window: int  # the model's window
+    limit: int  # the window without the room that is reserved for the answer
+    warning: int
+    error: int
+    compacts_at: int | None  # None: nothing compacts by itself
+    blocking: int  # no message is accepted from here on
+
+    @property
+    def reserve(self) -> int:
+        """The room reserved for the answer."""
+        return self.window - self.limit
+
+    @property
+    def percent_left(self) -> float:
+        """Percentage of the limit that is free."""
+        return max(0.0, (self.limit - self.tokens - self.margin) / self.limit * 100)
+
+    @property
+    def above_warning(self) -> bool:
+        """Whether the window is filling up."""
+        return self.tokens + self.margin >= self.warning
+
+    @property
+    def above_error(self) -> bool:
+        """Whether it is nearly full."""
+        return self.tokens + self.margin >= self.error
+
+    @property
+    def above_autocompact(self) -> bool:
+        """Whether a compaction is due."""
+        return self.compacts_at is not None and self.tokens + self.margin >= self.compacts_at
+
+    @property
+    def at_blocking(self) -> bool:
+        """Whether no message is accepted."""
+        return self.tokens + self.margin >= self.blocking
 
 
 def thresholds(
@@ -105,15 +138,10 @@ def _too_small(window: int) -> InputError:
     return InputError("window", problem, f"use at least {MIN_WINDOW:,}")
 
 
-def state_of(count: int, at: Thresholds, *, autocompact_on: bool = True, base: int = 0) -> WindowState:
-    """Return the state of a window with `count` tokens, of which `base` can never be removed."""
-    return WindowState(
-        percent_left=max(0.0, (at.effective - count) / at.effective * 100),
-        above_warning=count >= at.warning,
-        above_error=count >= at.error,
-        above_autocompact=autocompact_on and count >= at.starts_at(base),
-        at_blocking=count >= at.blocking,
-    )
+def state_of(tokens: int, at: Thresholds, *, margin: int = 0, autocompact_on: bool = True, base: int = 0) -> WindowState:
+    """Return the state of a window with so many tokens, of which `base` can never be removed."""
+    compacts_at = at.starts_at(base) if autocompact_on else None
+    return WindowState(tokens, margin, at.window, at.effective, at.warning, at.error, compacts_at, at.blocking)
 
 
 def _within(value: int, least: int, most: int) -> int:

@@ -113,10 +113,10 @@ class PromptChain:
     def follow(self, prompt: Prompt) -> None:
         pieces = list(prompt.pieces)
         root = blake2b(prompt.model.encode(), digest_size=DIGEST_BYTES).digest()
-        known = root == self.root
-        same = common_start(self._pieces, pieces) if known else 0
+        same_model = root == self.root
+        same = common_start(self._pieces, pieces) if same_model else 0
         self.root, self.length = root, len(pieces)
-        if known and same == len(pieces):
+        if same_model and same == len(pieces):
             return
         del self._pieces[same:], self.links[same:], self.sums[same:], self.marks[bisect_left(self.marks, same) :]
         new = pieces[same:]
@@ -125,7 +125,7 @@ class PromptChain:
             link = blake2b(link + piece.role.encode() + piece.digest, digest_size=DIGEST_BYTES).digest()
             self.links.append(link)
         self.sums += islice(accumulate((piece.tokens for piece in new), initial=total), 1, None)
-        self.marks += [at for at, piece in enumerate(new, same) if piece.ttl]
+        self.marks += [index for index, piece in enumerate(new, same) if piece.ttl]
         self._pieces += new
 
     @property
@@ -157,15 +157,30 @@ class _Sums:
         return self._chain.total - sum(saved for _, saved in self._saved)
 
 
-class CacheModel:
+class _Cache:
+    """Reads requests and follows their chains. `shared` works as in PromptReader."""
+
+    def __init__(self, count: Count, shared: bool) -> None:
+        self.reader = PromptReader(count=count, shared=shared)
+        self._shared = shared
+        self._chain = PromptChain()
+
+    def _prompt(self, request: Mapping[str, Any] | Prompt) -> Prompt:
+        return request if isinstance(request, Prompt) else self.reader.read(request)
+
+    def _follow(self, prompt: Prompt) -> PromptChain:
+        self._chain = self._chain if self._shared else PromptChain()
+        self._chain.follow(prompt)
+        return self._chain
+
+
+class CacheModel(_Cache):
     """The cache of one workspace. It is not thread-safe: callers with threads must use a lock."""
 
     def __init__(self, *, count: Count = count_block, minimum: int | None = None, shared: bool = False) -> None:
-        """`minimum` overrides the model's minimum; `shared` works as in PromptReader."""
-        self.reader = PromptReader(count=count, shared=shared)
+        """`minimum` overrides the model's minimum."""
+        super().__init__(count, shared)
         self.minimum = minimum
-        self._shared = shared
-        self._chain = PromptChain()
         self._entries: dict[bytes, CacheEntry] = {}
 
     def __len__(self) -> int:
@@ -173,17 +188,15 @@ class CacheModel:
 
     def use(self, request: Mapping[str, Any] | Prompt, now: float) -> CacheUse:
         """Process one request: look and commit."""
-        found = self.look(request, now)
-        self.commit(found, now)
-        return found
+        outcome = self.look(request, now)
+        self.commit(outcome, now)
+        return outcome
 
     def look(self, request: Mapping[str, Any] | Prompt, now: float) -> CacheUse:
         """Return what the request would use now, without storing anything."""
-        prompt = request if isinstance(request, Prompt) else self.reader.read(request)
+        prompt = self._prompt(request)
         minimum = minimum_tokens(prompt.model) if self.minimum is None else self.minimum
-        self._chain = self._chain if self._shared else PromptChain()
-        self._chain.follow(prompt)
-        return plan_use(self._entries, prompt, self._chain, now, minimum)
+        return plan_use(self._entries, prompt, self._follow(prompt), now, minimum)
 
     def commit(self, use: CacheUse, now: float) -> None:
         for key in use.touched:
@@ -193,15 +206,12 @@ class CacheModel:
         for key, ttl in use.writes:
             self._entries[key] = CacheEntry(now + ttl, ttl, use.gone)
         if len(self._entries) > MAX_ENTRIES:
-            self._drop_oldest(now)
+            live = sorted(((entry.expires, key) for key, entry in self._entries.items() if entry.expires > now), reverse=True)
+            self._entries = {key: self._entries[key] for _, key in live[: MAX_ENTRIES // 2]}
 
     def clear(self) -> None:
         """Drop all entries, as an eviction would."""
         self._entries.clear()
-
-    def _drop_oldest(self, now: float) -> None:
-        live = sorted(((entry.expires, key) for key, entry in self._entries.items() if entry.expires > now), reverse=True)
-        self._entries = {key: self._entries[key] for _, key in live[: MAX_ENTRIES // 2]}
 
 
 def plan_use(entries: Mapping[bytes, CacheEntry], prompt: Prompt, chain: PromptChain, now: float, minimum: int) -> CacheUse:
@@ -248,11 +258,11 @@ def _highest_hit(entries: Mapping[bytes, CacheEntry], sums: _Sums, marks: Sequen
     for mark in reversed(marks):
         if best is not None and best >= mark:
             break
-        for at in range(mark, max(-1, mark - LOOK_BACK), -1):
-            if best is not None and at <= best:
+        for index in range(mark, max(-1, mark - LOOK_BACK), -1):
+            if best is not None and index <= best:
                 break
-            if _live(entries, sums.key(at), now):
-                best = at
+            if _live(entries, sums.key(index), now):
+                best = index
                 break
     return best
 
@@ -279,7 +289,7 @@ MAX_BRANCHES = 8
 MAX_PREFIXES = 500_000
 
 
-class PrefixCache:
+class PrefixCache(_Cache):
     def __init__(
         self,
         *,
@@ -289,12 +299,10 @@ class PrefixCache:
         count: Count = count_block,
         shared: bool = False,
     ) -> None:
-        self.reader = PromptReader(count=count, shared=shared)
+        super().__init__(count, shared)
         self.minimum = minimum
         self.step = step
         self.ttl = ttl
-        self._shared = shared
-        self._chain = PromptChain()
         self._used: dict[bytes, float] = {}  # link → time of last use
         self._next: dict[bytes, list[bytes]] = {}  # link → the blocks seen after it
         # The links of the last prompt, all used at this time. They are entered in `_used` when another prompt does not have them.
@@ -304,20 +312,24 @@ class PrefixCache:
     def use(self, request: Mapping[str, Any] | Prompt, now: float = 0.0) -> CacheUse:
         """Process one request: look and commit. A mapping is a Messages request; for another wire format pass a Prompt."""
         prompt = self._prompt(request)
-        found = self.look(prompt, now)
+        outcome = self.look(prompt, now)
         self.commit(prompt, now)
-        return found
+        return outcome
 
     def look(self, request: Mapping[str, Any] | Prompt, now: float = 0.0) -> CacheUse:
         prompt = self._prompt(request)
         chain = self._follow(prompt)
-        known = self._known(chain, now)
-        tokens = chain.sums[known - 1] if known else 0
-        if known < chain.length:
-            before = chain.links[known - 1] if known else chain.root
-            tokens += self._partial(before, prompt.pieces[known], now, alive=known > 0)
-        read = tokens - tokens % self.step if tokens >= max(self.minimum, 1) else 0
-        return CacheUse(read=read, plain=chain.total - read, hit=prompt.pieces[known - 1].path if read and known else None)
+        cached = self._known(chain, now)
+        tokens = chain.sums[cached - 1] if cached else 0
+        if cached < chain.length:
+            before = chain.links[cached - 1] if cached else chain.root
+            tokens += self._partial(before, prompt.pieces[cached], now, alive=cached > 0)
+        tokens_read = tokens - tokens % self.step if tokens >= max(self.minimum, 1) else 0
+        return CacheUse(
+            read=tokens_read,
+            plain=chain.total - tokens_read,
+            hit=prompt.pieces[cached - 1].path if tokens_read and cached else None,
+        )
 
     def commit(self, request: Mapping[str, Any] | Prompt, now: float = 0.0) -> None:
         prompt = self._prompt(request)
@@ -329,36 +341,28 @@ class PrefixCache:
         self._used.update(dict.fromkeys(self._last[same:], self._last_used))
         before = links[same - 1] if same else chain.root
         self._used[chain.root] = now
-        for at in range(same, chain.length):
-            if links[at] not in self._used:
+        for index in range(same, chain.length):
+            if links[index] not in self._used:
                 branches = self._next.setdefault(before, [])
-                branches.append(prompt.pieces[at].data)
+                branches.append(prompt.pieces[index].data)
                 del branches[:-MAX_BRANCHES]
-            before = links[at]
+            before = links[index]
             self._used[before] = now
         self._last, self._last_used = links, now
 
-    def _follow(self, prompt: Prompt) -> PromptChain:
-        self._chain = self._chain if self._shared else PromptChain()
-        self._chain.follow(prompt)
-        return self._chain
-
     def _known(self, chain: PromptChain, now: float) -> int:
         """Return how many leading pieces are in the cache. Whoever used a piece has used all before it."""
-        at = first_difference(self._last, chain.links[: chain.length])
-        if at and not self._alive(self._last_used, now):
+        count = first_difference(self._last, chain.links[: chain.length])
+        if count and not self._alive(self._last_used, now):
             return 0
-        while at < chain.length and self._alive(self._used.get(chain.links[at]), now):
-            at += 1
-        return at
+        while count < chain.length and self._alive(self._used.get(chain.links[count]), now):
+            count += 1
+        return count
 
     def clear(self) -> None:
         self._used.clear()
         self._next.clear()
         self._last.clear()
-
-    def _prompt(self, request: Mapping[str, Any] | Prompt) -> Prompt:
-        return request if isinstance(request, Prompt) else self.reader.read(request)
 
     def _alive(self, used: float | None, now: float) -> bool:
         return used is not None and (self.ttl is None or now - used < self.ttl)
@@ -367,7 +371,7 @@ class PrefixCache:
         """Return the tokens of the piece's start that another piece after the same link has too."""
         if not alive and not self._alive(self._used.get(before), now):
             return 0
-        common = max((common_start(piece.data, known) for known in self._next.get(before, ())), default=0)
+        common = max((common_start(piece.data, branch) for branch in self._next.get(before, ())), default=0)
         return piece.tokens * common // len(piece.data)
 
 

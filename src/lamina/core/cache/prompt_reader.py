@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
@@ -85,7 +85,9 @@ class Prompt(NamedTuple):
 
     def results(self) -> dict[str, int]:
         """Return the index of each tool result by its tool_use id."""
-        return {str(piece.block.get("tool_use_id")): at for at, piece in enumerate(self.pieces) if piece.kind == "tool_result"}
+        return {
+            str(piece.block.get("tool_use_id")): index for index, piece in enumerate(self.pieces) if piece.kind == "tool_result"
+        }
 
 
 def count_block(block: Raw) -> int:
@@ -112,7 +114,7 @@ def unmark(raw: Raw, at: PiecePlace) -> tuple[Raw, int]:
     content = raw.get("content") if raw.get("type") == "tool_result" else None
     if isinstance(content, list) and any(isinstance(part, Mapping) and "cache_control" in part for part in content):
         inner = [part.get("cache_control") for part in content if isinstance(part, Mapping)]
-        mark = mark or next((found for found in inner if found is not None), None)
+        mark = mark or next((part_mark for part_mark in inner if part_mark is not None), None)
         plain = {**plain, "content": [unmarked(part) for part in content]}
     return plain, 0 if mark is None else _lifetime(mark, _path(at))
 
@@ -138,7 +140,7 @@ def settle_marks(request: Raw, pieces: list[Piece], marks: list[int]) -> None:
     """
     own = request.get("cache_control")
     count = len(marks) + (own is not None)
-    markable = (at for at in reversed(range(len(pieces))) if pieces[at].kind not in UNMARKABLE)
+    markable = (index for index in reversed(range(len(pieces))) if pieces[index].kind not in UNMARKABLE)
     last = next(markable, None) if own is not None else None
     if last is not None:
         ttl = _lifetime(own, "request")
@@ -148,7 +150,7 @@ def settle_marks(request: Raw, pieces: list[Piece], marks: list[int]) -> None:
         marks = sorted({*marks, last})
     if count > MAX_MARKS:
         raise InputError("cache_control", f"A maximum of {MAX_MARKS} blocks with cache_control may be provided. Found {count}")
-    marked = [pieces[at] for at in marks]
+    marked = [pieces[index] for index in marks]
     for before, after in pairwise(marked):
         if after.ttl > before.ttl:
             problem = "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block"
@@ -197,9 +199,9 @@ class _Reading:
         for places in (self.marks, self.images, self.cited):
             del places[bisect_left(places, end) :]
         self.border = border
-        for at in range(same, len(messages)):
-            self._add(at, messages[at], look)
-            self.messages.append(messages[at])
+        for index in range(same, len(messages)):
+            self._add(index, messages[index], look)
+            self.messages.append(messages[index])
             self.ends.append(len(self.pieces))
 
     def _add(self, at: int, message: Raw, look: _Look) -> None:
@@ -254,39 +256,49 @@ class PromptReader:
         reading.read(messages, border, self._look)
         first, end = len(head), reading.ends[len(messages)]
         pieces = head + reading.pieces[:end]
-        marks = [at for at, piece in enumerate(head) if piece.ttl] + [first + at for at in reading.marks if at < end]
+        marks = [index for index, piece in enumerate(head) if piece.ttl] + [
+            first + index for index in reading.marks if index < end
+        ]
         settle_marks(request, pieces, marks)
-        image = any(at < end for at in reading.images[:1]) or any(map(_shows_image, head))
-        cites = any(at < end for at in reading.cited[:1]) or any(map(_cites, head))
+        edits = request.get("cache_edits")
+        deletes = edits.get("delete") if isinstance(edits, Mapping) else None
+        if edits is not None and not (isinstance(deletes, list) and all(isinstance(name, str) for name in deletes)):
+            raise InputError("cache_edits.delete", "must be a list of tool_use ids")
+        config = request.get("output_config")
+        effort = config.get("effort") if isinstance(config, Mapping) else None
+        image = any(index < end for index in reading.images[:1]) or any(map(_shows_image, head))
+        cites = any(index < end for index in reading.cited[:1]) or any(map(_cites, head))
         return Prompt(
             str(request.get("model") or ""),
             pieces,
             system_at,
             first,
             canonical([request.get("speed") or "standard", cites]),
-            canonical([request.get("tool_choice"), _thinking_key(request), _effort(request), image]),
-            tuple(_deletes(request)),
+            canonical([request.get("tool_choice"), _thinking_key(request), effort, image]),
+            tuple(dict.fromkeys(deletes or ())),
         )
 
     def _read_head(self, request: Raw) -> tuple[list[Piece], int]:
         """Return the pieces of tools and system, and the index at which the system level begins."""
-        sent = request.get("tools"), request.get("system")
-        if self._shared and self._head is not None and self._head[0] == sent:
+        head = request.get("tools"), request.get("system")
+        if self._shared and self._head is not None and self._head[0] == head:
             return self._head[1:]
-        tools = list(enumerate(sent[0] or ()))
-        pieces = [_piece("tools", tool, ("tools", at, -1), self._look) for at, tool in tools if not _searches(tool)]
+        tools = list(enumerate(head[0] or ()))
+        pieces = [_piece("tools", tool, ("tools", index, -1), self._look) for index, tool in tools if not _searches(tool)]
         system_at = len(pieces)
-        pieces += [_piece("tools", tool, ("tools", at, -1), self._look) for at, tool in tools if _searches(tool)]
-        pieces += [_piece("system", raw, ("system", at, -1), self._look) for at, raw in enumerate(_content(sent[1]))]
-        self._head = sent, pieces, system_at
+        pieces += [_piece("tools", tool, ("tools", index, -1), self._look) for index, tool in tools if _searches(tool)]
+        pieces += [_piece("system", raw, ("system", index, -1), self._look) for index, raw in enumerate(_content(head[1]))]
+        self._head = head, pieces, system_at
         return pieces, system_at
 
     def read_chat(self, request: Raw) -> Prompt:
         """Read a Chat Completions request; every tool and every message is one piece."""
-        pieces = [_piece("tools", tool, ("tools", at, -1), self._look) for at, tool in enumerate(request.get("tools") or ())]
+        pieces = [
+            _piece("tools", tool, ("tools", index, -1), self._look) for index, tool in enumerate(request.get("tools") or ())
+        ]
         messages_at = len(pieces)
-        for at, message in enumerate(request.get("messages") or ()):
-            pieces.append(_piece(str(message.get("role")), message, ("messages", at, -1), self._look))
+        for index, message in enumerate(request.get("messages") or ()):
+            pieces.append(_piece(str(message.get("role")), message, ("messages", index, -1), self._look))
         return Prompt(str(request.get("model") or ""), pieces, messages_at, messages_at, b"", b"", ())
 
     def _look(self, block: Raw) -> tuple[int, bytes, bytes]:
@@ -331,23 +343,19 @@ def common_start(one: Sequence[Any], other: Sequence[Any]) -> int:
 def _thinking_border(request: Raw) -> int:
     """Return the index of the first message whose thinking the model sees."""
     messages = request.get("messages") or ()
-    if keeps_thinking(str(request.get("model"))) or _edits_thinking(request):
+    edits = (request.get("context_management") or {}).get("edits") or ()
+    if keeps_thinking(str(request.get("model"))) or any(str(edit.get("type", "")).startswith("clear_thinking") for edit in edits):
         return 0
     if _thinking_key(request) is None:
         return len(messages)
-    for at in range(len(messages) - 1, -1, -1):
-        if messages[at].get("role") == "user" and not _only_results(messages[at].get("content")):
-            return at
+    for index in range(len(messages) - 1, -1, -1):
+        if messages[index].get("role") == "user" and not _only_results(messages[index].get("content")):
+            return index
     return 0
 
 
 def _only_results(content: object) -> bool:
     return isinstance(content, list) and all(isinstance(raw, Mapping) and raw.get("type") == "tool_result" for raw in content)
-
-
-def _edits_thinking(request: Raw) -> bool:
-    edits = (request.get("context_management") or {}).get("edits") or ()
-    return any(str(edit.get("type", "")).startswith("clear_thinking") for edit in edits)
 
 
 def _content(content: object) -> Iterable[Raw]:
@@ -366,18 +374,3 @@ def _thinking_key(request: Raw) -> list[object] | None:
     if not isinstance(thinking, Mapping) or thinking.get("type") in (None, "disabled"):
         return None
     return [thinking.get("type"), thinking.get("budget_tokens")]
-
-
-def _effort(request: Raw) -> object:
-    config = request.get("output_config")
-    return config.get("effort") if isinstance(config, Mapping) else None
-
-
-def _deletes(request: Raw) -> Iterator[str]:
-    edits = request.get("cache_edits")
-    if edits is None:
-        return
-    names = edits.get("delete") if isinstance(edits, Mapping) else None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise InputError("cache_edits.delete", "must be a list of tool_use ids")
-    yield from dict.fromkeys(names)

@@ -22,6 +22,7 @@ from typing import Any
 
 import msgspec
 
+from ...language.text import Text
 from ..errors import InputError, SettingError
 from ..flags import Flags
 from ..inputs import check_type
@@ -46,7 +47,7 @@ NAMED_AT_START: tuple[Source, ...] = ("argument", "command line", "environment")
 NO_FLAGS = Level("remote flag", {})
 
 # Reads the files. By name: core imports nothing above it.
-LOADER = "lamina.disk.home.loading"
+LOADER = "lamina.disk.settings_files"
 
 Values = dict[str, Resolved]
 Given = Document | Mapping[str, Any] | None
@@ -76,8 +77,8 @@ class Settings(Table):
         check_type("cwd", cwd, str, PathLike)
         check_type("home", home, str, PathLike, NoneType)
         Settings(**arguments)  # a wrong name or value is an error here
-        found: Settings = import_module(LOADER).settings_in_force(cwd, home=home, arguments=arguments)
-        return found
+        settings: Settings = import_module(LOADER).settings_in_force(cwd, home=home, arguments=arguments)
+        return settings
 
     @classmethod
     def given_or_loaded(
@@ -99,9 +100,10 @@ class Settings(Table):
         if arguments:
             levels = (LevelReader("argument", names=True).document(arguments),)
             for found in levels[0].findings:
-                problem, _, remedy = found.text.partition("): ")[2].partition("; ")
-                meant = f" ({remedy.partition('?')[0]}?)" if remedy.startswith("did you mean") else ""
-                raise SettingError(found.key, "argument", problem + meant, "run `lamina config` to see all settings")
+                wrong = Text.whole(found.problem)
+                if found.meant:
+                    wrong = Text("{problem} (did you mean {near}?)", problem=found.problem, near=found.meant)
+                raise SettingError(found.key, "argument", wrong, "run `lamina config` to see all settings")
         _fill(self, levels, NO_FLAGS, trusted=False)
 
     def with_remote(self, flags: Flags | None) -> Settings:
@@ -117,19 +119,19 @@ class Settings(Table):
 
     def with_arguments(self, **arguments: Any) -> Settings:
         """Return these settings with some set in code. None leaves a setting as it is. The result follows the same files."""
-        given = {name: value for name, value in arguments.items() if value is not None}
-        if not given:
+        chosen = {name: value for name, value in arguments.items() if value is not None}
+        if not chosen:
             return self
-        Settings(**given)  # a wrong name or value is an error here
-        level = LevelReader("argument", names=True).document(given)
-        before = next((one for one in self._levels if one.source == "argument"), level)
+        Settings(**chosen)  # a wrong name or value is an error here
+        level = LevelReader("argument", names=True).document(chosen)
+        before = next((other for other in self._levels if other.source == "argument"), level)
         merged = Level("argument", {**before.values, **level.values}, before.findings)
 
         def refresh(settings: Settings) -> Settings:
             now = self.refreshed()
-            return settings if now is self else now.with_arguments(**given)
+            return settings if now is self else now.with_arguments(**chosen)
 
-        levels = (merged, *(one for one in self._levels if one.source != "argument"))
+        levels = (merged, *(other for other in self._levels if other.source != "argument"))
         return _fill(object.__new__(Settings), levels, self._remote, trusted=self.trusted, refresh=refresh)
 
     def without(self, name: str, ignored: Callable[[Resolved], bool]) -> Settings:
@@ -139,7 +141,7 @@ class Settings(Table):
         def kept(level: Level) -> Level:
             if key not in level.values or not ignored(level.values[key]):
                 return level
-            values = {each: found for each, found in level.values.items() if each != key}
+            values = {other: value for other, value in level.values.items() if other != key}
             return msgspec.structs.replace(level, values=values, by_variable=level.by_variable - {key})
 
         def refresh(settings: Settings) -> Settings:
@@ -171,7 +173,9 @@ class Settings(Table):
         return isinstance(other, Settings) and self._values == other._values
 
     def __repr__(self) -> str:
-        changed = (f"{row.name}={row.shown(found.value)!r}" for row, found in self if found.source not in ("default", "rule"))
+        changed = (
+            f"{row.name}={row.shown(resolved.value)!r}" for row, resolved in self if resolved.source not in ("default", "rule")
+        )
         return f"Settings({', '.join(changed)})"
 
 
@@ -224,7 +228,7 @@ def _fill(
         "_levels": levels,
         "_remote": remote,
         "trusted": trusted,
-        "findings": (*(found for level in every for found in level.findings), *decided.findings),
+        "findings": (*(finding for level in every for finding in level.findings), *decided.findings),
         "policy": decided.policy,
         "_refresh": refresh,
     }
@@ -254,18 +258,26 @@ def _decide(levels: Sequence[Level], remote: Level, *, trusted: bool) -> _Decide
     for key in dict.fromkeys(key for level in (*levels, remote) for key in level.values):
         if key != name:
             values[key] = _fold(BY_KEY[key], by_source, remote, trusted, findings, base=values[key])
-    _follow_rules(values, by_source)
+    # The rules turn settings off, in the order in which they depend on each other.
+    values[MEMORY.key] = _memory(values, _variable(by_source, MEMORY))
+    values[COMPACTION.key] = _variable(by_source, COMPACTION) or values[COMPACTION.key]
+    values[AUTO_COMPACT.key] = _variable(by_source, AUTO_COMPACT) or values[AUTO_COMPACT.key]
+    if not values[COMPACTION.key].value:
+        values[AUTO_COMPACT.key] = Resolved(False, "rule", "compaction is off")
+    for row, reason in _turned_off(values):
+        if values[row.key].value:
+            values[row.key] = Resolved(NO_ENTRIES if row is Table.hooks else False, "rule", reason)
     return _Decided(values, policy_from(POLICIES[policy.value], values), tuple(findings))
 
 
 def _fold(
     row: Setting[Any], by_source: Mapping[Source, Level], remote: Level, trusted: bool, findings: list[Finding], *, base: Resolved
 ) -> Resolved:
-    found, tree = base, None
+    resolved, tree = base, None
     if (flag := remote.values.get(row.key)) is not None:
         if row.kills and flag.value is False:
             return flag
-        found = _over(row, flag, found)
+        resolved = _over(row, flag, resolved)
     for source in RISING_VARIABLE_FIRST if row.variable_first else RISING:
         level = by_source.get(source)
         higher = level.values.get(row.key) if level else None
@@ -274,10 +286,10 @@ def _fold(
             if source in TREE and row.tree == "less":
                 tree = higher if tree is None else _over(row, higher, tree)
             else:
-                found = _over(row, higher, found)
+                resolved = _over(row, higher, resolved)
         if source == "local" and tree is not None:
-            found = _lowered(row, tree, found, trusted, findings)
-    return found
+            resolved = _lowered(row, tree, resolved, trusted, findings)
+    return resolved
 
 
 def _over(row: Setting[Any], higher: Resolved, lower: Resolved) -> Resolved:
@@ -290,21 +302,11 @@ def _lowered(row: Setting[Any], tree: Resolved, own: Resolved, trusted: bool, fi
         return _over(row, tree, own)
     allowed = row.kind.least(tree.value, own.value)
     if allowed != row.kind.join(tree.value, own.value):
-        limit = "the default, which requires trusting this directory" if own.source in NOBODY else "your own settings allow"
-        findings.append(finding(row.key, tree.source, tree.detail, f"requests more than {limit}", "the lower value is used"))
+        problem = Text("requests more than your own settings allow")
+        if own.source in NOBODY:
+            problem = Text("requests more than the default, which requires trusting this directory")
+        findings.append(finding(row.key, tree.source, tree.detail, problem, "the lower value is used"))
     return own if allowed == own.value else msgspec.structs.replace(tree, value=allowed)
-
-
-def _follow_rules(values: Values, by_source: Mapping[Source, Level]) -> None:
-    """Turn settings off according to the rules, in the order in which the rules depend on each other."""
-    values[MEMORY.key] = _memory(values, _variable(by_source, MEMORY))
-    values[COMPACTION.key] = _variable(by_source, COMPACTION) or values[COMPACTION.key]
-    values[AUTO_COMPACT.key] = _variable(by_source, AUTO_COMPACT) or values[AUTO_COMPACT.key]
-    if not values[COMPACTION.key].value:
-        values[AUTO_COMPACT.key] = Resolved(False, "rule", "compaction is off")
-    for row, reason in _turned_off(values):
-        if values[row.key].value:
-            values[row.key] = Resolved(NO_ENTRIES if row is Table.hooks else False, "rule", reason)
 
 
 def _variable(by_source: Mapping[Source, Level], row: Setting[bool]) -> Resolved | None:

@@ -148,8 +148,8 @@ class Setting(msgspec.Struct, Generic[T], eq=False):
 
 
 def camel(name: str) -> str:
-    head, *rest = name.split("_")
-    return head + "".join(part.capitalize() for part in rest)
+    head, *others = name.split("_")
+    return head + "".join(part.capitalize() for part in others)
 
 
 def switch(default: bool, help: str, spec: str, tree: Tree, **options: Any) -> Setting[bool]:
@@ -237,14 +237,6 @@ class Table:
     team = switch(False, "Share a second memory directory with a team.", "W1", "less", remote=True, memory=True, bare=True)
     assistant = switch(
         False, "Assistant mode: write daily logs instead of the live index.", "W2", "less", remote=True, memory=True, bare=True
-    )
-    history_git = switch(
-        True,
-        "Track memory changes with git, in a separate repository next to the journal.",
-        "B4",
-        "less",
-        memory=True,
-        bare=True,
     )
     agent_summaries = switch(
         True, "Summarize in a few words what each background agent is doing.", "A7", "less", remote=True, bare=True
@@ -388,20 +380,16 @@ class Table:
     )
 
 
-def _kind_of_number(type: Any, number: Number) -> Kind[Any]:
-    if number.options:
-        return one_of(*number.options)
-    kinds: dict[Any, Kind[Any]] = {bool: SWITCH, dict[str, int]: collection.COUNTS, frozenset[str]: collection.NAMES}
-    return kinds.get(type) or (real if type is float else whole)(number.low, number.high)
-
-
 def _number_rows() -> dict[tuple[str, str], Setting[Any]]:
     """Return a setting for each number of the policy, by group and field."""
     rows: dict[tuple[str, str], Setting[Any]] = {}
     for group in CLASSIC.__struct_fields__[1:]:
         for field, annotation in type(getattr(CLASSIC, group)).__annotations__.items():
             number: Number = annotation.__metadata__[0]
-            kind = _kind_of_number(annotation.__origin__, number)
+            kinds: dict[Any, Kind[Any]] = {bool: SWITCH, dict[str, int]: collection.COUNTS, frozenset[str]: collection.NAMES}
+            of_range = real if annotation.__origin__ is float else whole
+            kind = one_of(*number.options) if number.options else kinds.get(annotation.__origin__)
+            kind = kind or of_range(number.low, number.high)
             row: Setting[Any] = Setting(None, kind, number.help, number.spec, "trusted", remote=number.remote)
             row.key = f"{OURS}.{group}.{camel(field)}"
             row.__set_name__(Policy, f"{group}_{field}")
@@ -425,21 +413,21 @@ def find(name: str) -> Setting[Any] | None:
 @cache
 def defaults(policy: str = DEFAULT_POLICY) -> dict[str, Resolved]:
     """Return the default of each setting under the named policy. The result is cached: callers must not modify it."""
-    found = {row.key: Resolved(row.default, "default") for row in _ROWS}
+    resolved = {row.key: Resolved(row.default, "default") for row in _ROWS}
     for (group, field), row in NUMBERS.items():
         number = getattr(getattr(POLICIES[policy], group), field)
-        found[row.key] = Resolved(row.kind.read(number).value, "default", f"policy {policy}")
-    return found
+        resolved[row.key] = Resolved(row.kind.read(number).value, "default", f"policy {policy}")
+    return resolved
 
 
 def policy_from(policy: Policy, values: Mapping[str, Resolved]) -> Policy:
     """Return the policy with all configured numbers applied, or the same object if no number is configured."""
     for (group, field), row in NUMBERS.items():
-        found = values.get(row.key)
-        if found is not None and found.source != "default":
+        resolved = values.get(row.key)
+        if resolved is not None and resolved.source != "default":
             numbers = getattr(policy, group)
             like = getattr(numbers, field)
-            value = row.kind.join(found.value, like)
+            value = row.kind.join(resolved.value, like)
             value = type(like)(value) if isinstance(like, dict | frozenset) else value
             policy = msgspec.structs.replace(policy, **{group: msgspec.structs.replace(numbers, **{field: value})})
     return policy

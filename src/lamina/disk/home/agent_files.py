@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from ..regular_file import list_entries
+
 PROJECT = Path(".claude") / "agents"
 SUFFIX = ".md"
 # A larger number is a mistake or an attack.
@@ -25,13 +27,13 @@ def list_agent_places(cwd: str | os.PathLike[str]) -> list[Path]:
 
     Outside a repository, only the working directory counts.
     """
-    here = Path(os.path.abspath(cwd))
+    working = Path(os.path.abspath(cwd))
     above: list[Path] = []
-    for directory in islice((here, *here.parents), MOST_ABOVE):
+    for directory in islice((working, *working.parents), MOST_ABOVE):
         above.append(directory)
         if os.path.lexists(directory / ".git"):
-            return [each / PROJECT for each in above]
-    return [here / PROJECT]
+            return [place / PROJECT for place in above]
+    return [working / PROJECT]
 
 
 def list_agent_files(directory: Path) -> list[Path]:
@@ -41,14 +43,10 @@ def list_agent_files(directory: Path) -> list[Path]:
 
 def _below(directory: Path, depth: int) -> Iterator[Path]:
     folders: list[str] = []
-    try:
-        with os.scandir(directory) as entries:
-            for entry in islice(entries, MOST_ENTRIES):
-                if entry.is_dir(follow_symlinks=False) and not entry.name.endswith(SUFFIX):
-                    folders.append(entry.name)
-                elif entry.name.endswith(SUFFIX):
-                    yield directory / entry.name
-    except (OSError, ValueError):
-        return
+    for entry in list_entries(directory, MOST_ENTRIES):
+        if entry.is_dir(follow_symlinks=False) and not entry.name.endswith(SUFFIX):
+            folders.append(entry.name)
+        elif entry.name.endswith(SUFFIX):
+            yield directory / entry.name
     for name in sorted(folders) if depth > 1 else ():
         yield from _below(directory / name, depth - 1)

@@ -25,9 +25,9 @@ def agent_homes(environ: Mapping[str, str]) -> dict[Origin, Path]:
 
 
 def _named(environ: Mapping[str, str], variable: str, person: Path | None, usual: str) -> Path | None:
-    given = environ.get(variable, "").strip()
-    if given.startswith("~/") and person is not None:
-        return person / given[2:]
-    if given:
-        return Path(given)
+    value = environ.get(variable, "").strip()
+    if value.startswith("~/") and person is not None:
+        return person / value[2:]
+    if value:
+        return Path(value)
     return person / usual if person is not None else None

@@ -49,7 +49,7 @@ def list_ledger_days(home: Path) -> list[str]:
         names = os.listdir(home / DIRECTORY)
     except (FileNotFoundError, NotADirectoryError):
         return []
-    return sorted(found[1] for name in names if (found := _FILE.fullmatch(name)))
+    return sorted(match[1] for name in names if (match := _FILE.fullmatch(name)))
 
 
 def read_ledger_day(home: Path, day: str) -> list[LedgerLine]:
@@ -106,13 +106,13 @@ class UsageLedger:
 
     def _follow(self, place: _ReadPosition) -> None:
         try:
-            found = os.stat(place.path)
+            info = os.stat(place.path)
         except FileNotFoundError:
             place.end, self._sum = 0, Spent()
             return
-        if found.st_size < place.end or (place.end and found.st_ino != place.inode):
+        if info.st_size < place.end or (place.end and info.st_ino != place.inode):
             place.end, self._sum = 0, Spent()  # the file was removed and a new one started
-        if found.st_size > place.end:
+        if info.st_size > place.end:
             for line in _lines(place):
                 self._sum = self._sum.with_line(line)
 
@@ -133,15 +133,15 @@ def _lines(place: _ReadPosition) -> Iterator[LedgerLine]:
     with open_parent(place.path) as (where, name), reading(where, name) as fd:
         place.inode = os.fstat(fd).st_ino
         os.lseek(fd, place.end, os.SEEK_SET)
-        held = b""
+        unfinished = b""
         while part := os.read(fd, CHUNK):
-            *whole, held = (held + part).split(b"\n")
+            *whole, unfinished = (unfinished + part).split(b"\n")
             for row in whole:
                 place.end += len(row) + 1
                 try:
                     yield msgspec.json.decode(row, type=LedgerLine)
                 except UNDECODABLE:
                     continue
-            if len(held) > CHUNK:  # too long to be one of our lines
-                place.end += len(held)
-                held = b""
+            if len(unfinished) > CHUNK:  # too long to be one of our lines
+                place.end += len(unfinished)
+                unfinished = b""

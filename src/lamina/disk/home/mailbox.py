@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -32,6 +32,7 @@ from ..dirfd import Dir, descend
 from ..faults import AbsentIsFine
 from ..files import guard_name, read_at, remove_at, replace_at
 from ..locks.lock_file import LifeLock, guard_at
+from ..regular_file import open_regular, stamp_of
 from ..temp_files import Durability
 
 DIRECTORY = "teams"
@@ -86,8 +87,8 @@ class _Claim(msgspec.Struct):
 
 def read_address(text: str) -> MailboxAddress:
     """Parse `NAME` or `NAME@TEAM`; raises InputError if the text is neither."""
-    name, at, team = text.strip().partition("@")
-    team = team if at else DEFAULT_TEAM
+    name, sign, team = text.strip().partition("@")
+    team = team if sign else DEFAULT_TEAM
     if not _NAME.fullmatch(name) or not _NAME.fullmatch(team) or name in _TAKEN_NAMES:
         raise InputError(
             "mailbox",
@@ -104,19 +105,19 @@ def is_name(text: str) -> bool:
 
 def members(home: Path, team: str) -> list[str]:
     """List the names that have a mailbox, sorted."""
-    found: list[str] = []
+    names: list[str] = []
     with AbsentIsFine(), suppress(OSError), Dir.open(home / DIRECTORY / team) as where:
         for entry in where.entries():
-            if len(found) < MOST_MEMBERS and _NAME.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
-                found.append(entry.name)
-    return sorted(found)
+            if len(names) < MOST_MEMBERS and _NAME.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
+                names.append(entry.name)
+    return sorted(names)
 
 
 def deliver(home: Path, to: MailboxAddress, line: bytes, *, durability: Durability = "full") -> None:
     """Append one message, whole or not at all. `line` is a JSON object with an id, on one line. The mailbox must exist."""
-    with _place(home, to) as where, guard_at(where, guard_name(INBOX)):
-        there = where.stat(INBOX)
-        if there is not None and there.st_size + len(line) > MOST_UNREAD:
+    with open_place(home, to) as where, guard_at(where, guard_name(INBOX)):
+        info = where.stat(INBOX)
+        if info is not None and info.st_size + len(line) > MOST_UNREAD:
             raise MailboxFull(where.full(INBOX))
         with Appender(where, INBOX) as inbox:
             inbox.append([line])
@@ -124,7 +125,7 @@ def deliver(home: Path, to: MailboxAddress, line: bytes, *, durability: Durabili
                 inbox.sync()
 
 
-def _place(home: Path, address: MailboxAddress, *, create: bool = False) -> Dir:
+def open_place(home: Path, address: MailboxAddress, *, create: bool = False) -> Dir:
     """Open a mailbox's directory. Links on the way to it are refused."""
     return descend(Dir.open(home, create=create), (DIRECTORY, address.team, address.name), create=create)
 
@@ -142,7 +143,7 @@ class Mailbox:
     @classmethod
     def open(cls, home: Path, address: MailboxAddress, *, durability: Durability = "full") -> Mailbox | None:
         """Open a mailbox, creating it if necessary. Returns None while another session owns it."""
-        with _place(home, address, create=True) as where:
+        with open_place(home, address, create=True) as where:
             lock = LifeLock.acquire(where.full(OWNER))
         return cls(home, address, lock, durability) if lock is not None else None
 
@@ -155,22 +156,28 @@ class Mailbox:
 
     def take(self, transcript: Path) -> TakenMessages:
         """Claim the oldest messages for `transcript`. Call `done` once the transcript has them."""
-        with _place(self._home, self.address) as where, guard_at(where, guard_name(INBOX)):
+        with open_place(self._home, self.address) as where, guard_at(where, guard_name(INBOX)):
             _, invalid = _rows(read_at(where, INBOX, 2 * MOST_UNREAD) or b"")
             self._settle(where)
             rows, _ = _rows(read_at(where, INBOX, 2 * MOST_UNREAD) or b"")
-            taken = TakenMessages(tuple(_oldest(rows)), invalid)
-            if not taken.lines:
+            lines, size = list[tuple[str, bytes]](), 0
+            for name, row in rows.items():
+                size += len(row)
+                if len(lines) >= MOST_TAKEN or (lines and size > MOST_TAKEN_BYTES):
+                    break
+                lines.append((name, row))
+            messages = TakenMessages(tuple(lines), invalid)
+            if not messages.lines:
                 self._drop(where, ())
             else:
-                size = transcript.stat().st_size if transcript.exists() else 0
-                claim = msgspec.json.encode(_Claim(list(taken.ids), str(transcript), size))
+                stamp = stamp_of(transcript)
+                claim = msgspec.json.encode(_Claim(list(messages.ids), str(transcript), stamp.size if stamp is not None else 0))
                 replace_at(where, CLAIM, claim, durability=self._durability)
-            return taken
+            return messages
 
     def done(self, taken: TakenMessages) -> None:
         """Remove messages that are now in the transcript."""
-        with _place(self._home, self.address) as where, guard_at(where, guard_name(INBOX)):
+        with open_place(self._home, self.address) as where, guard_at(where, guard_name(INBOX)):
             self._drop(where, taken.ids)
 
     def _settle(self, where: Dir) -> None:
@@ -181,14 +188,23 @@ class Mailbox:
         claim = _Claim()
         with suppress(*UNDECODABLE):
             claim = msgspec.json.decode(data, type=_Claim)
-        self._drop(where, _standing_in(Path(claim.transcript), claim.ids, claim.size) if claim.transcript else ())
+        # An incomplete line of the transcript was never acknowledged.
+        standing, unfinished = set[str](), b""
+        if claim.transcript:
+            with suppress(OSError), open_regular(claim.transcript) as file:
+                file.seek(max(0, claim.size))
+                while part := file.read(CHUNK):
+                    whole, end, unfinished = (unfinished + part).rpartition(NEWLINE)
+                    if end:
+                        standing |= {name for name in claim.ids if name.encode() in whole}
+        self._drop(where, standing)
 
     def _drop(self, where: Dir, ids: Collection[str]) -> None:
         """Remove the messages first, then the claim, so that a crash in between repeats the removal."""
         data = read_at(where, INBOX, 2 * MOST_UNREAD) or b""
-        rest = b"".join(row + NEWLINE for name, row in _rows(data)[0].items() if name not in ids)
-        if rest != data:
-            replace_at(where, INBOX, rest, durability=self._durability)
+        unread = b"".join(row + NEWLINE for name, row in _rows(data)[0].items() if name not in ids)
+        if unread != data:
+            replace_at(where, INBOX, unread, durability=self._durability)
         remove_at(where, CLAIM, durability=self._durability)
 
     def close(self) -> None:
@@ -205,27 +221,3 @@ def _rows(data: bytes) -> tuple[dict[str, bytes], int]:
         except UNDECODABLE:
             invalid += 1
     return rows, invalid
-
-
-def _oldest(rows: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
-    size = 0
-    for count, (name, row) in enumerate(rows.items()):
-        size += len(row)
-        if count >= MOST_TAKEN or (count and size > MOST_TAKEN_BYTES):
-            return
-        yield name, row
-
-
-def _standing_in(transcript: Path, ids: Collection[str], start: int) -> set[str]:
-    """Return the ids found on complete lines of the file from `start` on. An incomplete line was never acknowledged."""
-    found: set[str] = set()
-    if not transcript.is_file():  # also excludes pipes, which would block
-        return found
-    with suppress(OSError), open(transcript, "rb") as file:
-        file.seek(max(0, start))
-        held = b""
-        while part := file.read(CHUNK):
-            whole, end, held = (held + part).rpartition(NEWLINE)
-            if end:
-                found |= {name for name in ids if name.encode() in whole}
-    return found

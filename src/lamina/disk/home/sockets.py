@@ -43,11 +43,13 @@ def bind(home: Path, name: str) -> tuple[socket.socket, Path]:
             str(path), f"is longer than the {LONGEST} bytes allowed for a socket path", "set LAMINA_HOME to a shorter path"
         )
     with Dir.open(home / DIRECTORY, create=True) as where:
-        _refuse_open(where)
-        there = where.stat(path.name)
-        if there is not None and stat.S_ISSOCK(there.st_mode) and not _answers(path):
+        directory = os.stat(where.path if where.fd is None else where.fd)
+        if stat.S_IMODE(directory.st_mode) & 0o077 or directory.st_uid != os.geteuid():
+            raise PathRefused(where.path, "is accessible to other users", "change its mode to 0700")
+        info = where.stat(path.name)
+        if info is not None and stat.S_ISSOCK(info.st_mode) and not _answers(path):
             remove(path)  # left by this session before a crash: names are unique to a session
-        elif there is not None:
+        elif info is not None:
             raise PathRefused(str(path), "already exists", "remove it")
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -63,12 +65,6 @@ def bind(home: Path, name: str) -> tuple[socket.socket, Path]:
     return listening, path
 
 
-def _refuse_open(where: Dir) -> None:
-    found = os.stat(where.path if where.fd is None else where.fd)
-    if stat.S_IMODE(found.st_mode) & 0o077 or found.st_uid != os.geteuid():
-        raise PathRefused(where.path, "is accessible to other users", "change its mode to 0700")
-
-
 def remove(path: Path) -> None:
     with suppress(OSError):
         point("socket.unlink")
@@ -77,29 +73,29 @@ def remove(path: Path) -> None:
 
 def list_sockets(home: Path) -> list[Path]:
     """Return the sockets that answer, at most MOST_LISTED, sorted."""
-    found: list[Path] = []
+    sockets: list[Path] = []
     with AbsentIsFine(), suppress(OSError, DiskError), Dir.open(home / DIRECTORY) as where:
         for entry in where.entries():
-            path, there = Path(where.full(entry.name)), where.stat(entry.name)
-            if len(found) < MOST_LISTED and there is not None and stat.S_ISSOCK(there.st_mode):
+            path, info = Path(where.full(entry.name)), where.stat(entry.name)
+            if len(sockets) < MOST_LISTED and info is not None and stat.S_ISSOCK(info.st_mode):
                 with suppress(OSError):
-                    found += [path] if _answers(path) else []
-    return sorted(found)
+                    sockets += [path] if _answers(path) else []
+    return sorted(sockets)
 
 
 def sweep(home: Path, *, now: float) -> int:
     """Remove the sockets of crashed sessions: those that are old and do not answer. Returns their number."""
-    gone = 0
+    removed = 0
     with AbsentIsFine(), Dir.open(home / DIRECTORY) as where:
         for name in [entry.name for entry in where.entries()][:MOST_SWEPT]:
-            path, found = Path(where.full(name)), where.stat(name)
-            if found is None or not stat.S_ISSOCK(found.st_mode) or now - found.st_mtime <= STALE_AFTER:
+            path, info = Path(where.full(name)), where.stat(name)
+            if info is None or not stat.S_ISSOCK(info.st_mode) or now - info.st_mtime <= STALE_AFTER:
                 continue
             with suppress(OSError):  # leave a socket that cannot be checked
                 if not _answers(path):
                     remove(path)
-                    gone += 1
-    return gone
+                    removed += 1
+    return removed
 
 
 def _answers(path: Path) -> bool:

@@ -9,7 +9,6 @@ sees one state or the next. Nothing here is synced: no process survives a power 
 from __future__ import annotations
 
 import os
-import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
@@ -19,12 +18,13 @@ import msgspec
 from ...core.decoding import UNDECODABLE
 from ...core.errors import DiskError, InputError
 from ..crash_points import point
-from ..dirfd import OPEN_OR_CREATE, Dir, descend, open_plain
+from ..dirfd import OPEN_OR_CREATE, Dir, open_plain
 from ..faults import AbsentIsFine, reporting
 from ..files import guard_name, read, read_at, replace, replace_at
 from ..locks.dream_lock_owner import process_lives
-from ..locks.lock_file import guard_at, live_holder
-from .mailbox import DIRECTORY, INBOX, MOST_UNREAD, OWNER, MailboxAddress, is_name
+from ..locks.lock_file import guard_at, live_process
+from ..transcripts.jsonl import decode_object
+from .mailbox import DIRECTORY, INBOX, MOST_UNREAD, OWNER, MailboxAddress, is_name, open_place
 
 TEAM, MEMBER, OUTPUT = "team.json", "member.json", "output.log"
 # Each member is a process with a model of its own; more than this is a runaway script.
@@ -35,8 +35,6 @@ MOST_OUTPUT = 64 << 10
 
 # dead: its process ended without saying so. joined: another process, a chat of the user, has its mailbox.
 MemberStatus: TypeAlias = Literal["starting", "working", "waiting", "stopped", "ended", "failed", "dead", "joined", "new"]
-# What `lock_file` writes into a lock.
-_HOLDER = re.compile(r"process (?P<pid>\d{1,10}) on (?P<host>.*)")
 _RUNNING = ("starting", "working", "waiting")
 
 
@@ -122,29 +120,25 @@ def find_team(home: Path, name: str) -> Team | None:
 
 def read_team(home: Path, name: str) -> Team:
     if (team := find_team(home, name)) is None:
-        known = ", ".join(list_teams(home))
-        hint = f"the teams are {known}" if known else "run `lamina team start NAME --member NAME=PROMPT` to start one"
+        names = ", ".join(list_teams(home))
+        hint = f"the teams are {names}" if names else "run `lamina team start NAME --member NAME=PROMPT` to start one"
         raise InputError("team", f"{name!r} not found", hint)
     return team
 
 
 def list_teams(home: Path) -> list[str]:
     """Return the names of the teams, sorted. Directories without a team file only hold mailboxes."""
-    found: list[str] = []
+    names: list[str] = []
     with AbsentIsFine(), Dir.open(home / DIRECTORY) as where:
         for entry in where.entries():
-            if len(found) < MOST_TEAMS and is_name(entry.name) and (home / DIRECTORY / entry.name / TEAM).is_file():
-                found.append(entry.name)
-    return sorted(found)
-
-
-def _place(home: Path, member: MailboxAddress, *, create: bool = False) -> Dir:
-    return descend(Dir.open(home, create=create), (DIRECTORY, member.team, member.name), create=create)
+            if len(names) < MOST_TEAMS and is_name(entry.name) and (home / DIRECTORY / entry.name / TEAM).is_file():
+                names.append(entry.name)
+    return sorted(names)
 
 
 def write_member(home: Path, member: MailboxAddress, state: MemberState, *, first: bool = False) -> None:
     """Record a state. With `first`, only if the process has not recorded one itself."""
-    with _place(home, member, create=True) as where, guard_at(where, guard_name(MEMBER)):
+    with open_place(home, member, create=True) as where, guard_at(where, guard_name(MEMBER)):
         if not first or _read_state(where).pid != state.pid:
             replace_at(where, MEMBER, msgspec.json.encode(state), durability="process")
 
@@ -158,9 +152,9 @@ def _read_state(where: Dir) -> MemberState:
 def see_member(home: Path, member: MailboxAddress) -> Seen:
     """Return the member's state, corrected by the kernel's answer whether its process is alive."""
     state, owner = MemberState(), 0
-    with AbsentIsFine(), _place(home, member) as where:
+    with AbsentIsFine(), open_place(home, member) as where:
         state = _read_state(where)
-        owner = _owner(where.full(OWNER))
+        owner = live_process(where.full(OWNER))
     if not owner and state.status == "starting" and state.start and process_lives(state.pid, state.start):
         owner = state.pid  # it has not opened its mailbox yet
     if owner and owner != state.pid:
@@ -170,35 +164,19 @@ def see_member(home: Path, member: MailboxAddress) -> Seen:
     return Seen(state, owner)
 
 
-def _owner(lock: str) -> int:
-    """Return the id of the process that holds the lock; 0 if none does, -1 for a process of another machine."""
-    held = live_holder(lock)
-    if held is None:
-        return 0
-    found = _HOLDER.fullmatch(held)
-    here = os.uname().nodename if hasattr(os, "uname") else None
-    return int(found["pid"]) if found is not None and here in (None, found["host"]) else -1
-
-
 def read_unread(home: Path, member: MailboxAddress) -> Unread:
     """Return the messages in the mailbox, oldest first, without taking them."""
     data = b""
-    with AbsentIsFine(), _place(home, member) as where:
+    with AbsentIsFine(), open_place(home, member) as where:
         data = read_at(where, INBOX, 2 * MOST_UNREAD) or b""
     rows = [row for row in data.split(b"\n") if row.strip()]
-    good = tuple(row for row in rows if _is_object(row))
+    good = tuple(row for row in rows if decode_object(row) is not None)
     return Unread(good, len(rows) - len(good))
-
-
-def _is_object(row: bytes) -> bool:
-    with suppress(*UNDECODABLE):
-        return isinstance(msgspec.json.decode(row), dict)
-    return False
 
 
 def open_output(home: Path, member: MailboxAddress) -> int:
     """Return a descriptor for the errors of a new process of the member. Those of the last one are removed."""
-    with _place(home, member, create=True) as where, reporting(where.full(OUTPUT)):
+    with open_place(home, member, create=True) as where, reporting(where.full(OUTPUT)):
         fd = open_plain(where, OUTPUT, OPEN_OR_CREATE)
         point("team.truncate")
         os.ftruncate(fd, 0)
@@ -207,7 +185,7 @@ def open_output(home: Path, member: MailboxAddress) -> int:
 
 def last_output(home: Path, member: MailboxAddress) -> str:
     """Return the last line that the member's process wrote."""
-    with AbsentIsFine(), _place(home, member) as where:
+    with AbsentIsFine(), open_place(home, member) as where:
         lines = (read_at(where, OUTPUT, MOST_OUTPUT) or b"").decode("utf-8", "replace").split("\n")
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
     return ""

@@ -59,8 +59,8 @@ def trusted(home: Somewhere, project: Somewhere) -> bool:
     """Return whether the user trusts `project` (a working directory) with its current content."""
     # The tree is read only if there is an answer to compare with: most users trust few trees.
     answers = _answers(home)
-    known = answers.get(_key(project)) if answers else None
-    return known is not None and _digest(project) in known
+    digests = answers.get(_key(project)) if answers else None
+    return digests is not None and _digest(project) in digests
 
 
 def trust(home: Somewhere, project: Somewhere) -> None:
@@ -69,8 +69,8 @@ def trust(home: Somewhere, project: Somewhere) -> None:
 
     def added(old: bytes | None) -> bytes:
         answers = _parsed(old)
-        kept = [known for known in answers.pop(key, []) if known != digest]
-        answers[key] = [*kept, digest][-MOST_ANSWERS:]
+        others = [answer for answer in answers.pop(key, []) if answer != digest]
+        answers[key] = [*others, digest][-MOST_ANSWERS:]
         return (json.dumps({"projects": dict(list(answers.items())[-MOST_PROJECTS:])}, indent=2) + "\n").encode()
 
     update(Path(home) / FILE_NAME, added)
@@ -90,14 +90,15 @@ def what_it_would_enable(project: Somewhere) -> tuple[str, ...]:
 
     Commands come first, so that a long list of other things cannot push them out of sight.
     """
-    found = enabled(project)
+    settings = enabled(project)
     agents = _agents(project)
-    hooks = [
-        *_hook_lines(found.pop("hooks", {})),
-        *(line for name, head in agents.items() for line in _agent_hook_lines(name, head)),
-    ]
+    hooks = _hook_lines(settings.pop("hooks", {}))
+    for name, head in agents.items():
+        # Hooks of an agent file that cannot be read are not run.
+        fields = read_front_matter(f"---\n{head}---\n", deepest=_DEEPEST).fields
+        hooks += _hook_lines(HOOK_TABLE.read(fields.get("hooks", {})).value or {}, f"Hook of the agent file {name}")
     lines = list(hooks)
-    for key, value in found.items():
+    for key, value in settings.items():
         match key, value:
             case "permissions", Permissions():
                 lines += [f"Permission to {name}: {rule}" for name in ("allow", "ask", "deny") for rule in getattr(value, name)]
@@ -106,13 +107,13 @@ def what_it_would_enable(project: Somewhere) -> tuple[str, ...]:
             case _:
                 lines.append(f"Setting {key}: {_short(value)}")
     lines += [f"Agent file with its own settings: {name}" for name in agents]
-    shown = [
+    printed = [
         printable(line, LONGEST_LINE if number >= len(hooks) else len(line)) for number, line in enumerate(lines[:MOST_LINES])
     ]
     if len(lines) <= MOST_LINES:
-        return tuple(shown)
+        return tuple(printed)
     among = ", including hooks" if len(hooks) > MOST_LINES else ""
-    return (*shown, f"and {len(lines) - MOST_LINES:,} more{among}: {_WHERE}")
+    return (*printed, f"and {len(lines) - MOST_LINES:,} more{among}: {_WHERE}")
 
 
 def _variable(name: str, text: str) -> str:
@@ -120,17 +121,11 @@ def _variable(name: str, text: str) -> str:
     return f"{name}={text}" if re.search(_RUNS, name.upper()) else name
 
 
-def _hook_lines(hooks: Mapping[str, Any]) -> list[str]:
+def _hook_lines(hooks: Mapping[str, Any], kind: str = "Hook") -> list[str]:
     """Return a line for each hook, with the whole command that the user approves."""
     return [
-        f"Hook at {event}: {_command(hook)}" for event, groups in hooks.items() for group in groups for hook in group["hooks"]
+        f"{kind} at {event}: {_command(hook)}" for event, groups in hooks.items() for group in groups for hook in group["hooks"]
     ]
-
-
-def _agent_hook_lines(name: str, head: str) -> list[str]:
-    """Return the same lines for the hooks of an agent file. Hooks that cannot be read are not run."""
-    hooks = HOOK_TABLE.read(read_front_matter(f"---\n{head}---\n", deepest=_DEEPEST).fields.get("hooks", {})).value
-    return [line.replace("Hook at", f"Hook of the agent file {name} at", 1) for line in _hook_lines(hooks or {})]
 
 
 def _command(hook: object) -> str:
@@ -165,7 +160,7 @@ def _agents(project: Somewhere) -> dict[str, str]:
     """Return the front matter of each agent file, which may contain settings, by path relative to the nearest directory."""
     from .agent_files import list_agent_files, list_agent_places  # most trees are compared with nothing
 
-    found: dict[str, str] = {}
+    heads: dict[str, str] = {}
     nearest, *above = list_agent_places(project)
     for path in (path for place in (nearest, *above) for path in list_agent_files(place)):
         # Split exactly as the loader does. Otherwise a BOM, other line ends or a line such as `---x` could hide settings.
@@ -173,8 +168,8 @@ def _agents(project: Somewhere) -> dict[str, str]:
         matter = split_front_matter(text).head
         if matter is not None:
             name = os.path.relpath(path, nearest)
-            found[name.encode("utf-8", "replace").decode()] = matter
-    return found
+            heads[name.encode("utf-8", "replace").decode()] = matter
+    return heads
 
 
 def _plain(value: object) -> Any:
@@ -212,4 +207,6 @@ def _parsed(content: bytes | None) -> dict[str, list[str]]:
     projects = data.get("projects") if isinstance(data, dict) else None
     if not isinstance(projects, dict):
         return {}
-    return {key: [item for item in found if isinstance(item, str)] for key, found in projects.items() if isinstance(found, list)}
+    return {
+        key: [item for item in digests if isinstance(item, str)] for key, digests in projects.items() if isinstance(digests, list)
+    }

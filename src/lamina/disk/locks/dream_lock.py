@@ -27,6 +27,7 @@ import msgspec
 
 from ...core.decoding import UNDECODABLE
 from ...core.errors import DiskError, Fenced, LockHeld, LockUnsupported
+from ...language.text import Text
 from ..dirfd import READ, READ_WRITE, Dir, open_plain, reading, refuse_unless_plain
 from ..faults import AbsentIsFine, reporting
 from ..files import DREAM_LOCK as LOCK
@@ -90,10 +91,10 @@ class DreamLock:
     def last_ns(self) -> int | None:
         """Return the time of the last dream, for `acquire`. None means never, or a time more than an hour in the future."""
         with self._root.directory() as where:
-            if (found := where.stat(LOCK)) is None:
+            if (info := where.stat(LOCK)) is None:
                 return None
-            refuse_unless_plain(found, where.full(LOCK), shared=self._root.shared)
-        return known_time(found.st_mtime_ns, self._clock())
+            refuse_unless_plain(info, where.full(LOCK), shared=self._root.shared)
+        return known_time(info.st_mtime_ns, self._clock())
 
     def holder(self) -> DreamLockHolder | None:
         """Return the process that holds the lock, or died holding it. Takes no lock and creates no file."""
@@ -125,7 +126,7 @@ class DreamLock:
         except LockUnsupported as error:
             return _unsupported(error.path)
         except LockHeld as error:
-            return NotWon("busy", f"{error.path} is in use: another dream is starting or writing.")
+            return NotWon("busy", Text("{path} is in use: another dream is starting or writing.", path=error.path))
 
     def recover(self) -> bool:
         """Reset the lock after a dream whose owner died. Returns whether it did. A live owner is left alone."""
@@ -153,8 +154,10 @@ class DreamLock:
         pid = os.getpid()
         with staged_at(where, LOCK, b"%d\n" % pid, durability="full", mtime_ns=now.now_ns) as lock:
             # The file system may store the time with less precision.
-            kept = os.fstat(lock.fd).st_mtime_ns
-            info = HolderRecord(pid, kept, prior_ns, os.urandom(16).hex(), now.host, now.boot, start_ticks(pid), now.boottime_ns)
+            mtime_ns = os.fstat(lock.fd).st_mtime_ns
+            info = HolderRecord(
+                pid, mtime_ns, prior_ns, os.urandom(16).hex(), now.host, now.boot, start_ticks(pid), now.boottime_ns
+            )
             with staged_at(where, INFO, msgspec.json.encode(info), durability="full") as record:
                 return HeldDreamLock(self, info, _publish(where, record, lock, prior_ns))
 
@@ -233,7 +236,9 @@ class HeldDreamLock:
 
 def _refusal(state: DreamLockState, now: ThisMachine, expected_ns: int | None) -> NotWon | None:
     if is_held(state, now):
-        return NotWon("held", f"Process {state.pid} is already running a dream on this memory. Wait for it, or stop it first.")
+        return NotWon(
+            "held", Text("Process {pid} is already running a dream on this memory. Wait for it, or stop it first.", pid=state.pid)
+        )
     if known_time(state.mtime_ns, now.now_ns) != expected_ns:
         return NotWon("since", "Another session has run a dream on this memory in the meantime.")
     return None

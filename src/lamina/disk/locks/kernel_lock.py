@@ -64,7 +64,16 @@ class LockDescriptor:
         if self.fd < 0:
             return
         if self.locked:
-            _unlock(self.fd, self.path)
+            # A failed unlock does no harm: closing the descriptor releases the lock too.
+            with suppress(OSError):
+                point("lock.unlock")
+                if fcntl is not None:
+                    fcntl.flock(self.fd, fcntl.LOCK_UN)
+                elif msvcrt is not None:
+                    _locking(msvcrt, self.fd, msvcrt.LK_UNLCK)
+                else:
+                    point("lock.unmark")
+                    os.unlink(f"{self.path}.held")
         fd, self.fd, self.locked = self.fd, -1, False
         _all.discard(self)
         os.close(fd)
@@ -75,11 +84,11 @@ _all: set[LockDescriptor] = set()
 
 def _drop_in_child() -> None:
     """Close the copies in a forked child. The parent's descriptors keep their locks."""
-    for held in _all:
+    for lock in _all:
         # Another thread of the parent may have been closing it at the moment of the fork.
         with suppress(OSError):
-            os.close(held.fd)
-        held.fd, held.locked = -1, False
+            os.close(lock.fd)
+        lock.fd, lock.locked = -1, False
     _all.clear()
 
 
@@ -109,25 +118,12 @@ def _lock(fd: int, path: str, shared: bool) -> bool:
 
 def _locking(system: ModuleType, fd: int, mode: int) -> None:
     """Lock or unlock the far byte. Windows locks from the current position on, so the position is restored afterwards."""
-    here = os.lseek(fd, 0, os.SEEK_CUR)
+    position = os.lseek(fd, 0, os.SEEK_CUR)
     try:
         os.lseek(fd, _FAR_BYTE, os.SEEK_SET)
         system.locking(fd, mode, 1)
     finally:
-        os.lseek(fd, here, os.SEEK_SET)
-
-
-def _unlock(fd: int, path: str) -> None:
-    # A failed unlock does no harm: closing the descriptor releases the lock too.
-    with suppress(OSError):
-        point("lock.unlock")
-        if fcntl is not None:
-            fcntl.flock(fd, fcntl.LOCK_UN)
-        elif msvcrt is not None:
-            _locking(msvcrt, fd, msvcrt.LK_UNLCK)
-        else:
-            point("lock.unmark")
-            os.unlink(f"{path}.held")
+        os.lseek(fd, position, os.SEEK_SET)
 
 
 def _take_marker(path: str) -> bool:

@@ -13,6 +13,7 @@ Locks are not reentrant: taking a guard that this thread already holds waits unt
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -33,6 +34,8 @@ _LONGEST_WAIT = 0.01
 _ROUNDS = 20
 _HOLDER_BYTES = 200
 _NOBODY_KNOWN = "another process"
+# What an owner writes into its lock.
+_HOLDER = re.compile(r"process (?P<pid>\d{1,10}) on (?P<host>.*)")
 
 
 @contextmanager
@@ -45,14 +48,14 @@ def guard(path: str | os.PathLike[str], *, timeout: float = GUARD_TIMEOUT) -> It
 @contextmanager
 def guard_at(where: Dir, name: str, *, timeout: float = GUARD_TIMEOUT) -> Iterator[None]:
     for _ in _waits(timeout):
-        if (held := _try(where, name)) is not None:
+        if (lock := _try(where, name)) is not None:
             break
     else:
         raise LockHeld(where.full(name))
     try:
         yield
     finally:
-        held.release()
+        lock.release()
 
 
 def _waits(timeout: float) -> Iterator[None]:
@@ -72,17 +75,17 @@ def _try(where: Dir, name: str) -> LockDescriptor | None:
     full = where.full(name)
     for _ in range(_ROUNDS):
         with reporting(full):
-            held = LockDescriptor(open_plain(where, name, OPEN_OR_CREATE), full)
+            lock = LockDescriptor(open_plain(where, name, OPEN_OR_CREATE), full)
         keep = False
         try:
-            if not held.try_lock():
+            if not lock.try_lock():
                 return None
-            there = where.stat(name)
-            if keep := there is not None and os.path.samestat(os.fstat(held.fd), there):
-                return held
+            info = where.stat(name)
+            if keep := info is not None and os.path.samestat(os.fstat(lock.fd), info):
+                return lock
         finally:
             if not keep:
-                held.release()
+                lock.release()
     raise DiskError(full, "another program keeps replacing the lock file", "find and stop that program")
 
 
@@ -100,9 +103,13 @@ class LifeLock(Closable):
         with open_parent(path, create=True) as (where, name):
             # A process that only checks the lock holds it for microseconds, or longer if it is waiting for a CPU.
             for _ in _waits(GUARD_TIMEOUT):
-                if (held := _try(where, name)) is not None:
-                    _sign(held)
-                    return cls(held)
+                if (lock := _try(where, name)) is not None:
+                    with suppress(OSError):  # it is used in messages, and the disk may be full
+                        point("lock.truncate")
+                        os.ftruncate(lock.fd, 0)
+                        os.lseek(lock.fd, 0, os.SEEK_SET)
+                        crash.write("lock.sign", lock.fd, f"process {os.getpid()} on {_host()}\n".encode("utf-8", "replace"))
+                    return cls(lock)
                 if _is_exclusive(where, name):
                     return None
         return None
@@ -115,14 +122,8 @@ class LifeLock(Closable):
         self._held.release()
 
 
-def _sign(held: LockDescriptor) -> None:
-    """Write the owner into the file. This is used only in messages, so errors such as a full disk are ignored."""
-    host = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "this computer")
-    with suppress(OSError):
-        point("lock.truncate")
-        os.ftruncate(held.fd, 0)
-        os.lseek(held.fd, 0, os.SEEK_SET)
-        crash.write("lock.sign", held.fd, f"process {os.getpid()} on {host}\n".encode("utf-8", "replace"))
+def _host() -> str:
+    return os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "this computer")
 
 
 def _is_exclusive(where: Dir, name: str) -> bool:
@@ -151,3 +152,10 @@ def holder(path: str | os.PathLike[str]) -> str:
         text = os.read(fd, _HOLDER_BYTES).decode("utf-8", "replace").strip()
         return text if text.isprintable() and text else _NOBODY_KNOWN
     return _NOBODY_KNOWN
+
+
+def live_process(path: str | os.PathLike[str]) -> int:
+    """Return the id of the process that has the life lock `path`; 0 if none has, -1 for a process of another machine."""
+    owner = live_holder(path)
+    match = _HOLDER.fullmatch(owner) if owner is not None else None
+    return 0 if owner is None else int(match["pid"]) if match is not None and match["host"] == _host() else -1

@@ -12,10 +12,15 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from ...language.wording import shorten
+
 # The name of a guard or side file, which is longer, must still fit into the 255 bytes that file systems allow.
 MAX_NAME_BYTES = 240
 # The smallest PATH_MAX of the systems we run on (macOS).
 MAX_PATH_BYTES = 1_024
+
+# Long enough for ordinary paths, short enough for a one-line message.
+LONGEST_SHOWN = 200
 
 # Cc controls, Cf format (bidi, zero width), Cs lone surrogates, Co private use (some mounts hide `:` and `*` there), Zl and Zp.
 _BAD_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
@@ -60,26 +65,21 @@ _SHORT_NAME = re.compile(r"~[0-9]")
 def bad_text(text: str) -> str | None:
     """Return the problem with the characters of a path, or None."""
     for character in text:
-        if problem := _bad_character(character):
-            return problem
+        if character.isascii() and character.isprintable():
+            if character in _FORBIDDEN:
+                return f"contains {_FORBIDDEN[character]}"
+            continue
+        if character in _LIKE_A_SLASH:
+            return "contains a character that looks like a slash"
+        if (category := unicodedata.category(character)) in _BAD_CATEGORIES:
+            return "contains a control, format or private character"
+        if category == "Zs":
+            return "contains unusual white space"
     if not text.isascii() and (re.search(_NONCHARACTER, text) or re.search(_INVISIBLE, text)):
         return "contains an invisible character"
     plain = text.translate(_PLAIN_AM)
     if unicodedata.normalize("NFKC", plain) != plain:
         return "contains characters that have a simpler form (Unicode NFKC)"
-    return None
-
-
-def _bad_character(character: str) -> str | None:
-    if character.isascii() and character.isprintable():
-        return f"contains {_FORBIDDEN[character]}" if character in _FORBIDDEN else None
-    if character in _LIKE_A_SLASH:
-        return "contains a character that looks like a slash"
-    category = unicodedata.category(character)
-    if category in _BAD_CATEGORIES:
-        return "contains a control, format or private character"
-    if category == "Zs":
-        return "contains unusual white space"
     return None
 
 
@@ -105,9 +105,6 @@ def fold(name: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
-def shown(text: object) -> str:
+def printable_path(text: object) -> str:
     """Return a refused path in a form that is safe to print on a terminal."""
-    # Long enough for ordinary paths, short enough for a one-line message.
-    longest = 200
-    plain = text if isinstance(text, str) and text and text.isprintable() else ascii(text)
-    return plain if len(plain) <= longest else f"{plain[:longest]}…"
+    return shorten(text if isinstance(text, str) and text and text.isprintable() else ascii(text), LONGEST_SHOWN)

@@ -17,7 +17,8 @@ import stat
 from pathlib import Path, PurePosixPath
 
 from ...core.errors import PathRefused
-from .file_names import MAX_PATH_BYTES, bad_name, bad_text, fold, shown
+from ...language.text import Text
+from .file_names import MAX_PATH_BYTES, bad_name, bad_text, fold, printable_path
 
 # A path such as `/x/y` is too near the root of a disk, next to unrelated files.
 MIN_ROOT_DEPTH = 3
@@ -50,8 +51,8 @@ _CHILD_REMEDY = "use a plain path inside the memory directory, such as topic.md"
 def is_internal(path: Path, *, below: Path) -> bool:
     """Tell whether a file is part of Lamina's bookkeeping in a memory directory. Only components behind `below` count."""
     parts = path.relative_to(below).parts if path.is_relative_to(below) else ()
-    found = (index for index, part in enumerate(parts) if part.startswith(".") and fold(part) in INTERNAL)
-    return any((below.joinpath(*parts[:index]) / GUARD).exists() for index in found)
+    places = (index for index, part in enumerate(parts) if part.startswith(".") and fold(part) in INTERNAL)
+    return any((below.joinpath(*parts[:index]) / GUARD).exists() for index in places)
 
 
 def check_root(text: object, *, home: str | os.PathLike[str]) -> Path:
@@ -60,24 +61,24 @@ def check_root(text: object, *, home: str | os.PathLike[str]) -> Path:
     try:
         real = os.path.realpath(root_of(text, own))
     except OSError as error:  # a link was removed while it was read
-        raise PathRefused(shown(text), "is being changed by another program", "try again") from error
+        raise PathRefused(printable_path(text), "is being changed by another program", "try again") from error
     if problem := _bad_place(real, own):
-        raise PathRefused(shown(text), problem, _ROOT_REMEDY)
+        raise PathRefused(printable_path(text), problem, _ROOT_REMEDY)
     if os.path.exists(real) and os.path.exists(own) and os.path.samefile(real, own):
-        raise PathRefused(shown(text), "is the home directory itself", _ROOT_REMEDY)
+        raise PathRefused(printable_path(text), "is the home directory itself", _ROOT_REMEDY)
     return Path(real)
 
 
 def root_of(text: object, home: str, *, windows: bool = os.name == "nt") -> str:
     """Return the absolute path that is meant, with links not yet resolved. This part of `check_root` needs no disk."""
     if not isinstance(text, str) or not text.strip():
-        raise PathRefused(shown(text), "is empty", _ROOT_REMEDY)
+        raise PathRefused(printable_path(text), "is empty", _ROOT_REMEDY)
     drive, spelled = (text[:2], text[2:].replace("\\", "/")) if windows and _DRIVE.match(text) else ("", text)
     base, inside = (home.rstrip("/"), spelled[1:]) if spelled.startswith("~/") else (drive, spelled)
     parts = [part for part in inside.split("/") if part not in ("", ".")]
     path = "/".join([base, *parts])
     if problem := _bad_root(inside) or _first_problem(parts) or _bad_place(path, home):
-        raise PathRefused(shown(text), problem, _ROOT_REMEDY)
+        raise PathRefused(printable_path(text), problem, _ROOT_REMEDY)
     return path
 
 
@@ -98,7 +99,7 @@ def _bad_root(text: str) -> str | None:
 def _bad_place(path: str, home: str) -> str | None:
     parts, own = _folded(path), _folded(home)
     if len(parts) < MIN_ROOT_DEPTH:
-        return f"is too near the root of the disk (it needs at least {MIN_ROOT_DEPTH} components)"
+        return Text("is too near the root of the disk (it needs at least {limit} components)", limit=MIN_ROOT_DEPTH)
     if own[: len(parts)] == parts:
         return "is the home directory or contains it"
     if _is_system(parts, own):
@@ -106,7 +107,7 @@ def _bad_place(path: str, home: str) -> str | None:
     if any(part in _KEYS or part == ".git" for part in parts):
         return "is in a git directory or a directory for keys"
     if len(os.fsencode(path)) > MAX_PATH_BYTES:
-        return f"is longer than {MAX_PATH_BYTES} bytes"
+        return Text("is longer than {limit} bytes", limit=MAX_PATH_BYTES)
     return None
 
 
@@ -142,7 +143,7 @@ def check_child(root: str | os.PathLike[str], text: object) -> PurePosixPath:
     parts = below.split("/")
     problem = bad_text(below) or _first_problem(parts) or _bad_child(parts)
     if not problem and len(os.fsencode(os.fspath(root))) + len(below.encode()) >= MAX_PATH_BYTES:
-        problem = f"is longer than {MAX_PATH_BYTES} bytes"
+        problem = Text("is longer than {limit} bytes", limit=MAX_PATH_BYTES)
     if problem:
         raise _refused(text, problem)
     _refuse_links(Path(root), parts, text)
@@ -154,15 +155,15 @@ def _below(root: str, text: str) -> str:
     if not text.startswith("/") and not _DRIVE.match(text):
         return text
     base = root.replace(os.sep, "/").rstrip("/").split("/")
-    given = (text.replace(os.sep, "/") if os.sep != "/" else text).split("/")
-    if given[: len(base)] != base:
+    components = (text.replace(os.sep, "/") if os.sep != "/" else text).split("/")
+    if components[: len(base)] != base:
         raise _refused(text, "is outside the memory directory")
-    return "/".join(given[len(base) :])
+    return "/".join(components[len(base) :])
 
 
 def _bad_child(parts: list[str]) -> str | None:
     if len(parts) > MAX_CHILD_DEPTH:
-        return f"is more than {MAX_CHILD_DEPTH} directories deep"
+        return Text("is more than {limit} directories deep", limit=MAX_CHILD_DEPTH)
     for part in parts:
         if part.startswith("."):
             return "has a hidden component"
@@ -176,11 +177,11 @@ def _bad_child(parts: list[str]) -> str | None:
 
 
 def _refuse_links(root: Path, parts: list[str], text: object) -> None:
-    here = root
+    place = root
     for number, part in enumerate(parts, 1):
-        here = here / part
+        place = place / part
         try:
-            mode = os.lstat(here).st_mode
+            mode = os.lstat(place).st_mode
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
@@ -192,4 +193,4 @@ def _refuse_links(root: Path, parts: list[str], text: object) -> None:
 
 
 def _refused(text: object, problem: str) -> PathRefused:
-    return PathRefused(shown(text), problem, _CHILD_REMEDY)
+    return PathRefused(printable_path(text), problem, _CHILD_REMEDY)

@@ -32,10 +32,10 @@ def _hash36(text: str) -> str:
     value = 0
     for low, high in zip(units[::2], units[1::2], strict=True):
         value = (value * 31 + (high << 8 | low)) & 0xFFFF_FFFF
-    rest = abs(value - (1 << 32) if value >= 1 << 31 else value)
+    number = abs(value - (1 << 32) if value >= 1 << 31 else value)
     digits = ""
-    while rest or not digits:
-        rest, digit = divmod(rest, 36)
+    while number or not digits:
+        number, digit = divmod(number, 36)
         digits = _DIGITS[digit] + digits
     return digits
 
@@ -45,24 +45,20 @@ def canonical_git_root(cwd: str | os.PathLike[str]) -> Path | None:
 
     A bare repository is its own root; a submodule counts as a separate repository. Returns None outside any repository.
     """
-    here = Path(os.path.realpath(cwd))
-    for directory in (here, *here.parents):
+    start = Path(os.path.realpath(cwd))
+    for directory in (start, *start.parents):
         dot_git = directory / ".git"
         if dot_git.is_dir() and (dot_git / "HEAD").exists():
             return directory
         if dot_git.is_file():
-            return _main_tree(directory, dot_git)
+            # Its repository counts only if both point at each other.
+            git_dir = _pointed(dot_git, "gitdir: ")
+            common = git_dir and _pointed(git_dir / "commondir")
+            back = git_dir and _pointed(git_dir / "gitdir")
+            if git_dir is None or common is None or back != dot_git or git_dir.parent != common / "worktrees":
+                return directory
+            return common.parent if common.name == ".git" else common
     return None
-
-
-def _main_tree(directory: Path, dot_git: Path) -> Path:
-    """Return the main working tree of the repository that a `.git` file names, or `directory` unless both point at each other."""
-    git_dir = _pointed(dot_git, "gitdir: ")
-    common = git_dir and _pointed(git_dir / "commondir")
-    back = git_dir and _pointed(git_dir / "gitdir")
-    if git_dir is None or common is None or back != dot_git or git_dir.parent != common / "worktrees":
-        return directory
-    return common.parent if common.name == ".git" else common
 
 
 def _pointed(file: Path, prefix: str = "") -> Path | None:

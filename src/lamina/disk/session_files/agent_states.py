@@ -28,7 +28,7 @@ def write_states(directory: Path, states: Sequence[dict[str, Any]]) -> None:
 def read_states(directory: Path) -> list[dict[str, Any]]:
     """Return the states; an empty list if the file is missing or unreadable."""
     try:
-        found = msgspec.json.decode(read(directory / FILE, MOST_BYTES) or b"{}", type=dict[str, list[dict[str, Any]]])
+        document = msgspec.json.decode(read(directory / FILE, MOST_BYTES) or b"{}", type=dict[str, list[dict[str, Any]]])
     except (DiskError, *UNDECODABLE):
         return []
-    return found.get("agents", [])[:MOST]
+    return document.get("agents", [])[:MOST]

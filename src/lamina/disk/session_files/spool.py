@@ -52,15 +52,15 @@ class Spool(Closable):
 
     def write(self, data: bytes) -> bool:
         """Append `data`. Returns False if only a part of it fit within the limit."""
-        rest = memoryview(data)[: self.limit - self.size]
-        fits = len(rest) == len(data)
+        unwritten = memoryview(data)[: self.limit - self.size]
+        fits = len(unwritten) == len(data)
         with reporting(self.path):
-            while rest:
-                written = crash.write("spool.write", self._fd, rest)
+            while unwritten:
+                written = crash.write("spool.write", self._fd, unwritten)
                 if written <= 0:
                     raise OSError(errno.EIO, os.strerror(errno.EIO))
                 self.size += written
-                rest = rest[written:]
+                unwritten = unwritten[written:]
         return fits
 
     def keep(self) -> Path:

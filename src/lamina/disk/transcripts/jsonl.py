@@ -17,8 +17,9 @@ import msgspec
 
 from ...core.blocks import scrub
 from ...core.decoding import UNDECODABLE
-from ...language.wording import counted, plural
+from ...language.text import SENTENCES, Text, joined
 from ..faults import reporting
+from ..regular_file import open_regular
 
 CHUNK = 1 << 20
 # A longer line is skipped without being held in memory: no record of ours comes near it, and memory must stay bounded.
@@ -63,14 +64,20 @@ class Health:
 
     def sentence(self, path: str) -> str | None:
         """Return a message for the user, or None if nothing was lost."""
-        told = []
+        told: list[str] = []
         if self.missing:
-            told.append(f"{path}: this session continues {self.missing}, which is missing or cut short. The rest is shown.")
+            form = Text("{path}: this session continues {missing}, which is missing or cut short. The rest is shown.")
+            told.append(Text(form, path=path, missing=self.missing))
         if self.skipped:
-            kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kinds.items()))
-            lines, were = counted(self.skipped, "line"), plural(self.skipped, "was", "were")
-            told.append(f"{path}: {lines} could not be read and {were} skipped ({kinds}). All other records are loaded.")
-        return " ".join(told) or None
+            form = Text(
+                "{path}: {n} line could not be read and was skipped ({kinds}). All other records are loaded."
+                "|{path}: {n} lines could not be read and were skipped ({kinds}). All other records are loaded."
+            )
+            kinds = joined(
+                Text("{count} {kind}", count=count, kind=Text.whole(kind)) for kind, count in sorted(self.kinds.items())
+            )
+            told.append(Text(form, path=path, n=self.skipped, kinds=kinds))
+        return joined(told, SENTENCES) if told else None
 
 
 def decode_object(data: bytes) -> dict[str, Any] | None:
@@ -105,60 +112,51 @@ def whole_objects(offset: int, raw: bytes, health: Health) -> Iterator[dict[str,
 
 def raw_lines_back(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
     """Read the lines as bytes, last first, so that a caller looking for one kind need not parse the others."""
-    with reporting(path), open(path, "rb") as file:
-        at = file.seek(0, os.SEEK_END)
-        rest: list[bytes] = []  # pieces of the line that started before the current chunk, last piece first
-        held = 0
-        while at > 0:
-            size = min(CHUNK, at)
-            at -= size
-            file.seek(at)
+    with reporting(path), open_regular(path) as file:
+        offset = file.seek(0, os.SEEK_END)
+        pieces: list[bytes] = []  # pieces of the line that started before the current chunk, last piece first
+        size_of_pieces = 0
+        while offset > 0:
+            size = min(CHUNK, offset)
+            offset -= size
+            file.seek(offset)
             chunk = file.read(size)
             stop = len(chunk)
             while (newline := chunk.rfind(b"\n", 0, stop)) >= 0:
-                if held + stop - newline - 1 <= MAX_LINE:
-                    yield at + newline + 1, chunk[newline + 1 : stop] + b"".join(reversed(rest))
-                rest, held, stop = [], 0, newline
-            held += stop
-            if held <= MAX_LINE:
-                rest.append(chunk[:stop])
+                if size_of_pieces + stop - newline - 1 <= MAX_LINE:
+                    yield offset + newline + 1, chunk[newline + 1 : stop] + b"".join(reversed(pieces))
+                pieces, size_of_pieces, stop = [], 0, newline
+            size_of_pieces += stop
+            if size_of_pieces <= MAX_LINE:
+                pieces.append(chunk[:stop])
             else:
-                rest = []
-        if rest:
-            yield 0, b"".join(reversed(rest))
+                pieces = []
+        if pieces:
+            yield 0, b"".join(reversed(pieces))
 
 
 def raw_lines(path: str | os.PathLike[str], start: int, health: Health) -> Iterator[tuple[int, bytes]]:
     """Read the lines as bytes, with their offsets. Lines that are too long are skipped."""
-    with reporting(path), open(path, "rb") as file:
+    with reporting(path), open_regular(path) as file:
         file.seek(start)
-        at = start
+        offset = start
         while line := file.readline(MAX_LINE + 1):
             if len(line) > MAX_LINE and not line.endswith(b"\n"):
                 health.note("too long", lost=True)
-                at += len(line) + _skip_line(file)
+                offset += len(line)
+                while piece := file.readline(CHUNK):
+                    offset += len(piece)
+                    if piece.endswith(b"\n"):
+                        break
             else:
-                yield at, line
-                at += len(line)
+                yield offset, line
+                offset += len(line)
             health.lines += 1
-
-
-def _skip_line(file: Any) -> int:
-    passed = 0
-    while piece := file.readline(CHUNK):
-        passed += len(piece)
-        if piece.endswith(b"\n"):
-            break
-    return passed
-
-
-def _trimmed(raw: bytes) -> bytes:
-    return raw.strip(b" \t\r\n").removeprefix(BOM)
 
 
 def parse_line(offset: int, raw: bytes, health: Health, marks: Collection[str] = RECORD_MARKS) -> Iterator[JsonLine]:
     """Yield the objects in one line and note damage in `health`. `marks` tell a record in a damaged line from what is nested in one."""
-    line = _trimmed(raw)
+    line = raw.strip(b" \t\r\n").removeprefix(BOM)
     if not line:
         return
     try:
@@ -184,31 +182,26 @@ def _rescue(offset: int, line: bytes, health: Health, marks: Collection[str]) ->
     if "\ufffd" in text:
         health.note("not UTF-8", lost=False)
     decoder = json.JSONDecoder()
-    found = 0
+    records = 0
     lost = False
-    at = 0
+    position = 0
     tries = max(MAX_TRIES, MAX_TRIED // len(text))
-    while tries and (begin := text.find('{"', at)) >= 0:
+    while tries and (begin := text.find('{"', position)) >= 0:
         try:
             value, stop = decoder.raw_decode(text, begin)
         except (ValueError, RecursionError):
-            at, lost = begin + 1, True
+            position, lost = begin + 1, True
             tries -= 1
             continue
-        lost = lost or bool(text[at:begin].strip())
-        # An object inside a torn record is part of it, not a record itself.
-        if _is_record(value, marks):
-            found += 1
+        lost = lost or bool(text[position:begin].strip())
+        # An object inside a torn record is part of it. Only a record names its session or its parent.
+        if isinstance(value, dict) and isinstance(value.get("type"), str) and any(mark in value for mark in marks):
+            records += 1
             yield JsonLine(offset, value)
-        at = stop
-    if text[at:].strip() or not found:
+        position = stop
+    if text[position:].strip() or not records:
         lost = True
     if lost:
-        health.note("torn" if found or text.startswith("{") else "not JSON", lost=True)
-    elif found > 1:
+        health.note("torn" if records or text.startswith("{") else "not JSON", lost=True)
+    elif records > 1:
         health.note("glued", lost=False)
-
-
-def _is_record(value: object, marks: Collection[str]) -> bool:
-    """Return whether an object is a record. Records name their session or parent; objects nested in one (a message) do not."""
-    return isinstance(value, dict) and isinstance(value.get("type"), str) and any(mark in value for mark in marks)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...core.errors import DiskError, LockHeld
+from ...language.text import Text
 from ..crash_points import point
 from ..dirfd import PRIVATE_DIR, PRIVATE_FILE, Dir, open_parent, reading
 from ..faults import reporting
@@ -88,7 +89,9 @@ def repair_transcript(path: Path) -> RepairedTranscript:
     with _locked(lock_path(path)), open_parent(path) as (where, name), reading(where, name) as source:
         before = os.fstat(source)
         if before.st_size > MOST_BYTES:
-            raise DiskError(os.fspath(path), f"is larger than {MOST_BYTES >> 30} GiB", "copy what you need from it")
+            raise DiskError(
+                os.fspath(path), Text("is larger than {limit} GiB", limit=MOST_BYTES >> 30), "copy what you need from it"
+            )
         health = Health()
         pieces, mtime_ns = _mended(path, health), before.st_mtime_ns
         with staged_at(where, name, pieces, durability="full", mtime_ns=mtime_ns, points="mend") as mended:
@@ -101,7 +104,10 @@ def repair_transcript(path: Path) -> RepairedTranscript:
 
 def _backed_up(directory: Path, source: int) -> Path:
     with Dir.open(directory) as where:
-        target = _free_name(where)
+        names = [f"{BACKUP_NAME}.jsonl", *(f"{BACKUP_NAME}-{number}.jsonl" for number in range(2, MOST_BACKUPS))]
+        target = next((name for name in names if where.stat(name) is None), None)
+        if target is None:
+            raise DiskError(where.full(BACKUP_NAME), f"already has {MOST_BACKUPS} backups", "remove those you do not need")
         os.lseek(source, 0, os.SEEK_SET)
         pieces = iter(lambda: os.read(source, _CHUNK), b"")
         with staged_at(where, target, pieces, durability="full", points="mend") as copy:
@@ -109,19 +115,11 @@ def _backed_up(directory: Path, source: int) -> Path:
         return Path(where.full(target))
 
 
-def _free_name(where: Dir) -> str:
-    for number in range(1, MOST_BACKUPS):
-        target = f"{BACKUP_NAME}.jsonl" if number == 1 else f"{BACKUP_NAME}-{number}.jsonl"
-        if where.stat(target) is None:
-            return target
-    raise DiskError(where.full(BACKUP_NAME), f"already has {MOST_BACKUPS} backups", "remove those you do not need")
-
-
 def _mended(path: Path, health: Health) -> Iterator[bytes]:
     """Yield the file with damage replaced by blanks, so that each record keeps its offset."""
-    at, moved = 0, False
+    end, moved = 0, False
     for offset, raw in raw_lines(path, 0, health):
-        yield from _blank(offset - at)
+        yield from _blank(offset - end)
         new = _line(raw, health)
         moved = moved or len(new) > len(raw)
         if moved and _CHECKPOINT in raw:
@@ -130,17 +128,17 @@ def _mended(path: Path, health: Health) -> Iterator[bytes]:
             )
         yield new
         yield from _blank(len(raw) - len(new))
-        at = offset + len(raw)
-    yield from _blank(path.stat().st_size - at)
+        end = offset + len(raw)
+    yield from _blank(path.stat().st_size - end)
 
 
 def _line(raw: bytes, health: Health) -> bytes:
     """Return an intact line unchanged, or the records of a damaged one, one per line."""
     noted = sum(health.kinds.values())
-    found = list(parse_line(0, raw, health))
+    records = list(parse_line(0, raw, health))
     if sum(health.kinds.values()) == noted:
         return raw
-    return b"".join(_encoded(line.value) for line in found)
+    return b"".join(_encoded(line.value) for line in records)
 
 
 def _encoded(value: object) -> bytes:

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -27,13 +27,15 @@ from ...core.errors import DiskError, InputError, LockHeld, NewerVersion, UsageE
 from ...core.log import Log, moved_by, seeded
 from ...core.record_lines import EMPTY, FORMAT, Envelope, read_record, write_record
 from ...core.records import Attachment, Boundary, Checkpoint, Forked, Message, Newer, Record
-from ...language.wording import counted, plural
+from ...language.text import Text, message
+from ...language.wording import plural
 from ..append import Appender
 from ..crash_points import point
 from ..faults import reporting
 from ..files import remove
 from ..locks.lock_file import LifeLock
 from ..regular_file import stamp, stamp_of
+from . import resume
 from .jsonl import MAX_LINE, Health, objects_in, parse_line, raw_lines, raw_lines_back, read_lines
 from .resume import find_offset, find_resume_point, records_in
 
@@ -112,7 +114,7 @@ class SourceTranscript:
 
     def read(self, start: int, health: Health) -> Iterator[Record]:
         for offset, line in self.lines(start, health):
-            yield from (read_record(found.value) for found in parse_line(offset, line, health))
+            yield from (read_record(row.value) for row in parse_line(offset, line, health))
 
     def lines(self, start: int, health: Health) -> Iterator[tuple[int, bytes]]:
         if (now := stamp_of(self.path)) is None or not now.continues(self._stamp):
@@ -209,8 +211,9 @@ class FileTranscript(TranscriptStore):
             self._waiting = lines
         else:
             lost = f", and later records are lost (at most {MAX_WAITING >> 20} MiB are kept)"
-        waiting = f"{counted(len(self._waiting), 'record')} {plural(len(self._waiting), 'waits', 'wait')} in memory"
-        self.trouble = f"{error} The conversation continues; {waiting} for the next write{lost}."
+        waiting = Text("{n} record waits in memory|{n} records wait in memory", n=len(self._waiting))
+        form = Text("{error} The conversation continues; {waiting} for the next write{lost}.")
+        self.trouble = Text(form, error=error, waiting=waiting, lost=lost)
 
     def read(self, start: int = 0) -> Iterator[Record]:
         health = self.health = Health()
@@ -247,7 +250,7 @@ class FileTranscript(TranscriptStore):
         try:
             self._appender.sync()
         except DiskError as error:
-            self.trouble = str(error)
+            self.trouble = message(error)
         self._synced, self._unsynced = time.monotonic(), False
 
     def _is_gone(self) -> bool:
@@ -259,10 +262,14 @@ class FileTranscript(TranscriptStore):
             return
         self.sync(force=True)
         if count := len(self._waiting):
-            last = plural(count, "record", f"{count:,} records")
-            self.trouble = (
-                f"{self._where}: the last {last} could not be written and {plural(count, 'is', 'are')} lost. "
-                "Free some space or make the directory writable, then repeat what must be kept."
+            last = plural(count, "record", Text("{count:,} records", count=count))
+            self.trouble = Text(
+                "{where}: the last {last} could not be written and is lost. Free some space or make the directory "
+                "writable, then repeat what must be kept.|{where}: the last {last} could not be written and are "
+                "lost. Free some space or make the directory writable, then repeat what must be kept.",
+                where=self._where,
+                last=last,
+                n=count,
             )
         self._waiting = []
         if self._appender is not None:
@@ -354,11 +361,11 @@ class ForkedTranscript(FileTranscript):
 
 def _drop_aborted_copies(project: Path) -> None:
     """Remove copies whose process was killed. A copy that is being made is locked."""
-    for left in project.glob(f"*/{FORK_NAME}"):
+    for copy in project.glob(f"*/{FORK_NAME}"):
         with suppress(DiskError):
-            if (lock := LifeLock.acquire(left.with_name("writer.lock"))) is not None:
+            if (lock := LifeLock.acquire(copy.with_name("writer.lock"))) is not None:
                 with lock:
-                    remove(left)
+                    remove(copy)
 
 
 def _encoded(records: Sequence[Record], envelope: Envelope, parents: Mapping[str, str] = EMPTY) -> list[bytes]:
@@ -369,7 +376,9 @@ def _encoded(records: Sequence[Record], envelope: Envelope, parents: Mapping[str
         parents |= moved_by(record)
         lines.append(write_record(record, envelope, parents))
     if any(len(line) > MAX_LINE for line in lines):
-        raise InputError("record", f"is larger than {MAX_LINE >> 20} MiB", "pass a part of it, or the name of a file")
+        raise InputError(
+            "record", Text("is larger than {limit} MiB", limit=MAX_LINE >> 20), "pass a part of it, or the name of a file"
+        )
     return lines
 
 
@@ -387,14 +396,6 @@ def _inode_of(path: Path) -> int | None:
 def lock_path(path: Path) -> Path:
     """Return the path of the lock, in the session's own directory, so that the project directory has only transcripts."""
     return path.with_suffix("") / "writer.lock"
-
-
-class RecordSource(Protocol):
-    """A source of records that can be read from both ends: a store, or a file that another process may be writing."""
-
-    def lines_back(self) -> Iterator[tuple[int, bytes]]: ...
-
-    def read(self, start: int = 0) -> Iterator[Record]: ...
 
 
 class TranscriptReader:
@@ -432,31 +433,29 @@ def load_live(store: TranscriptStore) -> LiveTranscript:
 
 def load_whole(store: TranscriptStore) -> Log:
     """Load all records, for a change to a part that was compacted. Raises UsageError if they would not fit into memory."""
-    from . import oversized  # only an old session needs it
-
-    if store.size > oversized.MAX_WHOLE:
+    if store.size > resume.MAX_WHOLE:
         size = f"{store.size / 1e6:,.0f} MB"
         raise UsageError(f"The earlier part of this session cannot be loaded: {store.path} is too large ({size}).")
     return Log.load(store.read)
 
 
 def load_bounded(store: TranscriptStore) -> LiveTranscript | None:
-    """Load the live part of a transcript, or return None if it is too large to load (see oversized.py)."""
-    from . import oversized
-
+    """Load the live part of a transcript, or return None if it is too large to load (see resume.py)."""
     start, checkpoint = store.resume_point()
-    if store.size - start > oversized.MAX_LIVE:
+    if store.size - start > resume.MAX_LIVE:
         return None
     if (live := _load_from(store, start, checkpoint)) is not None:
         return live
-    return LiveTranscript(Log.load(store.read), 0, {}) if store.size <= oversized.MAX_LIVE else None
+    return LiveTranscript(Log.load(store.read), 0, {}) if store.size <= resume.MAX_LIVE else None
 
 
 def _load_from(store: TranscriptStore, start: int, checkpoint: Checkpoint | None) -> LiveTranscript | None:
     """Load a transcript from an offset; None if the records from there on are not enough."""
     state = checkpoint.state if checkpoint is not None else {}
     log = Log.load(lambda: store.read(start), lambda: seeded(state))
-    if start and not (_is_enough(log) and (checkpoint is not None or _has_prompt(log, store))):
+    # A compaction that crashed before its checkpoint may leave the snapshot of the prompt before the start. Other programs record none.
+    has_prompt = checkpoint is not None or log.view.snapshot is not None
+    if start and not (_is_enough(log) and (has_prompt or not store.mentions(SNAPSHOT_MARK))):
         return None
     return LiveTranscript(log, start, state)
 
@@ -471,14 +470,6 @@ def _is_enough(log: Log) -> bool:
     if log.tree.bridged or not boundaries or boundaries[-1].uuid not in log.tree.members:
         return False
     return all(uuid in log.tree.nodes for uuid in boundaries[-1].kept)
-
-
-def _has_prompt(log: Log, store: TranscriptStore) -> bool:
-    """Return whether the log has the prompt snapshot, unless the file has none.
-
-    A compaction that crashed before its checkpoint may leave the snapshot before the start. Other programs record none.
-    """
-    return log.view.snapshot is not None or not store.mentions(SNAPSHOT_MARK)
 
 
 class TranscriptOrigin(msgspec.Struct, frozen=True):
@@ -498,6 +489,6 @@ def read_origin(path: Path) -> TranscriptOrigin:
 
 
 def refuse_newer(path: Path) -> None:
-    found = read_origin(path).newer
-    if found is not None:
-        raise NewerVersion(str(path), found, FORMAT)
+    version = read_origin(path).newer
+    if version is not None:
+        raise NewerVersion(str(path), version, FORMAT)

@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ...core.errors import DiskError, PathRefused
+from ...language.text import Text
 from ..crash_points import point
-from ..dirfd import Dir, open_parent
+from ..dirfd import Dir, open_parent, refuse_protected
 from ..faults import AbsentIsFine, reporting
-from ..regular_file import FileStamp, stamp
+from ..regular_file import FileStamp, open_regular, stamp
 from ..temp_files import staged_at
 from ..transcripts.jsonl import MAX_LINE
 
@@ -34,16 +35,17 @@ class RawLine(NamedTuple):
 
 def raw_lines(path: AnyPath) -> Iterator[RawLine]:
     """Read every line unchanged, with its offset. The lines joined together are the file."""
-    with reporting(path), open(path, "rb") as file:
-        at = 0
+    with reporting(path), open_regular(path) as file:
+        offset = 0
         while data := file.readline(MAX_LINE + 1):
-            yield RawLine(at, data)
-            at += len(data)
+            yield RawLine(offset, data)
+            offset += len(data)
 
 
 def rewrite(path: AnyPath, parts: Iterable[bytes], *, before: FileStamp, shared: bool = False) -> None:
     """Write the joined `parts` to `path` if it still has the stamp `before`; otherwise raises DiskError and changes nothing."""
-    refuse_read_only(path)
+    with AbsentIsFine(), reporting(path):
+        refuse_protected(os.lstat(path), path)
     mtime_ns = before.mtime_ns if os.utime in os.supports_fd else None
     with (
         open_parent(path) as (where, name),
@@ -53,13 +55,6 @@ def rewrite(path: AnyPath, parts: Iterable[bytes], *, before: FileStamp, shared:
         if info is None or stamp(info) != before:
             raise DiskError(os.fspath(path), "was changed by another program in the meantime", "try again later")
         temp.publish()
-
-
-def refuse_read_only(path: AnyPath) -> None:
-    """Refuse a file that its owner protected. A rename or a removal would ignore the mode."""
-    with AbsentIsFine(), reporting(path):
-        if not os.lstat(path).st_mode & 0o222:
-            raise PathRefused(os.fspath(path), "is read-only", "allow writing to it first")
 
 
 def remove_tree(path: AnyPath) -> bool:
@@ -75,17 +70,17 @@ def remove_tree(path: AnyPath) -> bool:
 
 
 def _remove(where: Dir, name: str, depth: int) -> None:
-    found = where.stat(name)
-    if found is None:
+    info = where.stat(name)
+    if info is None:
         return
     full = where.full(name)
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(info.st_mode):
         with AbsentIsFine(), reporting(full):
             point("tree.unlink")
             os.unlink(where.at(name), dir_fd=where.fd)
         return
     if not depth:
-        raise PathRefused(full, f"is more than {MAX_DEPTH} directories deep", "remove it by hand")
+        raise PathRefused(full, Text("is more than {limit} directories deep", limit=MAX_DEPTH), "remove it by hand")
     with where.child(name) as below:
         for entry in [entry.name for entry in below.entries()]:
             _remove(below, entry, depth - 1)
@@ -107,10 +102,10 @@ def remove_empty(path: AnyPath) -> bool:
 def move(source: AnyPath, target: AnyPath) -> None:
     """Rename a file or directory. The target must not exist, but a directory may replace an empty directory."""
     with open_parent(source) as (above, old), open_parent(target, create=True) as (where, name):
-        found, taken = above.stat(old), where.stat(name)
-        if found is None or stat.S_ISLNK(found.st_mode):
+        source_info, target_info = above.stat(old), where.stat(name)
+        if source_info is None or stat.S_ISLNK(source_info.st_mode):
             raise PathRefused(os.fspath(source), "does not exist or is a link", "use the path of the directory itself")
-        if taken is not None and not (stat.S_ISDIR(taken.st_mode) and stat.S_ISDIR(found.st_mode)):
+        if target_info is not None and not (stat.S_ISDIR(target_info.st_mode) and stat.S_ISDIR(source_info.st_mode)):
             raise PathRefused(os.fspath(target), "already exists", "check its content first")
         with reporting(target):
             point("tree.rename")

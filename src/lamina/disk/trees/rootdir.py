@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...core.errors import PathRefused
+from ...language.text import Text
 from ..append import Appender
 from ..crash_points import point, write_all
 from ..dirfd import CREATE_NEW, READ, Closable, Dir, descend, open_plain, refuse_unless_plain
@@ -71,8 +72,8 @@ class RootDir(Closable):
         start = os.path.dirname(where) if below is None else os.path.abspath(below)
         root = descend(Dir.open(start, create=create), Path(where).relative_to(start).parts, create=create)
         try:
-            found = os.stat(root.path if root.fd is None else root.fd)
-            if not shared and hasattr(os, "geteuid") and found.st_uid != os.geteuid():
+            info = os.stat(root.path if root.fd is None else root.fd)
+            if not shared and hasattr(os, "geteuid") and info.st_uid != os.geteuid():
                 raise PathRefused(root.path, "belongs to another user", "change its owner or choose another directory")
         except BaseException:
             root.close()
@@ -112,10 +113,10 @@ class RootDir(Closable):
     def stat(self, rel: Relative) -> os.stat_result | None:
         """Return the stat of a plain file or a directory, or None if it does not exist. Anything else is refused."""
         with AbsentIsFine(), self.parent(rel) as (where, name):
-            found = where.stat(name)
-            if found is not None and not stat.S_ISDIR(found.st_mode):
-                refuse_unless_plain(found, where.full(name), shared=self.shared)
-            return found
+            info = where.stat(name)
+            if info is not None and not stat.S_ISDIR(info.st_mode):
+                refuse_unless_plain(info, where.full(name), shared=self.shared)
+            return info
         return None
 
     def listdir(self, rel: Relative = "") -> list[ListedEntry]:
@@ -125,7 +126,7 @@ class RootDir(Closable):
     def each(self, rel: Relative = "") -> Iterator[ListedEntry]:
         """Yield what `listdir` lists, in no particular order."""
         with AbsentIsFine(), self.directory(rel) as where:
-            yield from (entry for found in where.entries() if (entry := _entry(found)) is not None)
+            yield from (entry for listed in where.entries() if (entry := _entry(listed)) is not None)
 
     def names(self, rel: Relative = "") -> list[str]:
         """List all names in no particular order. A missing directory is empty."""
@@ -207,27 +208,27 @@ class RootDir(Closable):
     def unlink(self, rel: Relative) -> bool:
         """Remove a plain file. Returns False if it did not exist."""
         with AbsentIsFine(), self.parent(rel) as (where, name):
-            if (found := where.stat(name)) is None:
+            if (info := where.stat(name)) is None:
                 return False
-            refuse_unless_plain(found, where.full(name), shared=self.shared)
+            refuse_unless_plain(info, where.full(name), shared=self.shared)
             return remove_at(where, name)
         return False
 
     def rename(self, source: Relative, target: Relative) -> None:
         """Move a plain file within the root. The target must not exist; callers that may race for a name take a guard first."""
-        with self.parent(source) as (here, old), self.parent(target, create=True) as (there, new):
-            with reporting(here.full(old)):
+        with self.parent(source) as (above, old), self.parent(target, create=True) as (below, new):
+            with reporting(above.full(old)):
                 refuse_unless_plain(
-                    os.stat(here.at(old), dir_fd=here.fd, follow_symlinks=False), here.full(old), shared=self.shared
+                    os.stat(above.at(old), dir_fd=above.fd, follow_symlinks=False), above.full(old), shared=self.shared
                 )
-            _refuse_twin(there, new)
-            if there.stat(new) is not None:
-                raise PathRefused(there.full(new), "already exists", "choose another name")
-            with reporting(there.full(new)):
+            _refuse_twin(below, new)
+            if below.stat(new) is not None:
+                raise PathRefused(below.full(new), "already exists", "choose another name")
+            with reporting(below.full(new)):
                 point("root.rename")
-                os.rename(here.at(old), there.at(new), src_dir_fd=here.fd, dst_dir_fd=there.fd)
-                there.sync()
-                here.sync()
+                os.rename(above.at(old), below.at(new), src_dir_fd=above.fd, dst_dir_fd=below.fd)
+                below.sync()
+                above.sync()
 
     def sweep(self) -> int:
         """Remove the temporary files of dead writers in the whole tree and return their number."""
@@ -244,12 +245,12 @@ class RootDir(Closable):
 
 def _sweep(where: Dir, depth: int) -> int:
     # List each directory only once: there is rarely anything to sweep, and a directory may have ten thousand files.
-    left, below = False, list[str]()
-    for found in where.entries():
-        left = left or is_temp(found.name)
-        if depth and found.is_dir(follow_symlinks=False):
-            below.append(found.name)
-    swept = sweep_at(where) if left else 0
+    has_temp, below = False, list[str]()
+    for entry in where.entries():
+        has_temp = has_temp or is_temp(entry.name)
+        if depth and entry.is_dir(follow_symlinks=False):
+            below.append(entry.name)
+    swept = sweep_at(where) if has_temp else 0
     for name in below:
         with where.child(name) as directory:
             swept += _sweep(directory, depth - 1)
@@ -311,7 +312,7 @@ def _parts(rel: Relative) -> list[str]:
     if not all(parts) or {".", ".."} & set(parts) or "\0" in text or (os.sep != "/" and {os.sep, ":"} & set(text)):
         raise PathRefused(ascii(text), "is not a path inside the directory", "use names separated by `/`")
     if len(parts) > MAX_DEPTH:
-        raise PathRefused(ascii(text), f"is more than {MAX_DEPTH} directories deep", "use a shorter path")
+        raise PathRefused(ascii(text), Text("is more than {limit} directories deep", limit=MAX_DEPTH), "use a shorter path")
     return parts
 
 
@@ -321,22 +322,24 @@ def _refuse_twin(where: Dir, name: str) -> None:
     The name itself does not count as a twin, even if another process creates it between the two checks.
     """
     if where.stat(name) is None and (twin := _twin(where, name)) not in (None, name):
-        raise PathRefused(where.full(name), f"differs from the existing {twin!r} only in spelling", f"use {twin!r}")
+        raise PathRefused(
+            where.full(name), Text("differs from the existing {twin!r} only in spelling", twin=twin), f"use {twin!r}"
+        )
 
 
 def _twin(where: Dir, name: str) -> str | None:
     folded = fold(name)
     # ASCII names, which are the most common, fold to lower case. This matters in a directory of ten thousand files.
-    return next((each for each in where.names() if (each.lower() if each.isascii() else fold(each)) == folded), None)
+    return next((other for other in where.names() if (other.lower() if other.isascii() else fold(other)) == folded), None)
 
 
-def _entry(found: os.DirEntry[str]) -> ListedEntry | None:
-    if is_bookkeeping(found.name):
+def _entry(listed: os.DirEntry[str]) -> ListedEntry | None:
+    if is_bookkeeping(listed.name):
         return None
     try:
-        info = found.stat(follow_symlinks=False)
+        info = listed.stat(follow_symlinks=False)
     except FileNotFoundError:
         return None
     if stat.S_ISDIR(info.st_mode) or stat.S_ISREG(info.st_mode):
-        return ListedEntry(found.name, stat.S_ISDIR(info.st_mode), info.st_size, info.st_mtime_ns)
+        return ListedEntry(listed.name, stat.S_ISDIR(info.st_mode), info.st_size, info.st_mtime_ns)
     return None

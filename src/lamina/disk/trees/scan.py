@@ -54,10 +54,10 @@ def compare_tree(root: RootDir, known: Mapping[str, K], *, suffix: str, skip: Ca
 
     Each file costs a single stat, because there may be ten thousand of them. The order of the results is arbitrary.
     """
-    found: TreeComparison[K] = TreeComparison([], [])
+    comparison: TreeComparison[K] = TreeComparison([], [])
     with root.directory() as where:
-        _compare(where, "", known, suffix, skip, MAX_DEPTH, found)
-    return found
+        _compare(where, "", known, suffix, skip, MAX_DEPTH, comparison)
+    return comparison
 
 
 def _compare(
@@ -67,61 +67,61 @@ def _compare(
     suffix: str,
     skip: Callable[[str], bool],
     depth: int,
-    found: TreeComparison[K],
+    comparison: TreeComparison[K],
 ) -> None:
     below: list[str] = []
-    look, fd, get, keep = os.stat, where.fd, known.get, found.same.append
+    look, fd, get, keep = os.stat, where.fd, known.get, comparison.same.append
     for name in where.names():
         file = prefix + name if prefix else name
-        one = get(file)
-        if one is None and (name[0] == "." or not (depth or name.endswith(suffix))):
+        entry = get(file)
+        if entry is None and (name[0] == "." or not (depth or name.endswith(suffix))):
             continue
         try:
             info = look(where.at(name) if fd is None else name, dir_fd=fd, follow_symlinks=False)
         except FileNotFoundError:
             continue
         if (
-            one is not None
-            and one.mtime_ns == info.st_mtime_ns
-            and one.size == info.st_size
-            and one.inode == info.st_ino
+            entry is not None
+            and entry.mtime_ns == info.st_mtime_ns
+            and entry.size == info.st_size
+            and entry.inode == info.st_ino
             and info.st_nlink == 1
         ):
-            keep(one)
+            keep(entry)
         elif not name.endswith(suffix):
             if stat.S_ISDIR(info.st_mode) and not skip(file):
                 below.append(name)
         elif info.st_nlink == 1 and stat.S_ISREG(info.st_mode):
-            found.other.append(ScannedFile(file, info.st_mtime_ns, info.st_size, info.st_ino))
+            comparison.other.append(ScannedFile(file, info.st_mtime_ns, info.st_size, info.st_ino))
     for name in below:
         try:
             directory = where.child(name)
         except DiskError:
             continue
         with directory:
-            _compare(directory, f"{prefix}{name}/", known, suffix, skip, depth - 1, found)
+            _compare(directory, f"{prefix}{name}/", known, suffix, skip, depth - 1, comparison)
 
 
 def modification_times(root: RootDir, files: Iterable[str]) -> dict[str, int]:
     """Return the time of each file, 0 for a missing one. Links, irregular files and paths outside the root are left out."""
-    found: dict[str, int] = {}
+    times: dict[str, int] = {}
     with root.directory() as top:
         for file in files:
             if not file or "/" in file or top.fd is None:
                 with suppress(DiskError):
-                    there = root.stat(file)
-                    found[file] = 0 if there is None else there.st_mtime_ns
+                    entry = root.stat(file)
+                    times[file] = 0 if entry is None else entry.st_mtime_ns
                 continue
             try:
                 info = os.stat(file, dir_fd=top.fd, follow_symlinks=False)
             except FileNotFoundError:
-                found[file] = 0
+                times[file] = 0
             except (OSError, ValueError):
                 continue
             else:
                 if info.st_nlink == 1 and stat.S_ISREG(info.st_mode):
-                    found[file] = info.st_mtime_ns
-    return found
+                    times[file] = info.st_mtime_ns
+    return times
 
 
 def read_heads(root: RootDir, files: list[str], max_bytes: int) -> dict[str, bytes]:

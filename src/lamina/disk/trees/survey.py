@@ -62,11 +62,11 @@ class Survey(NamedTuple):
 
 def survey(top: str | os.PathLike[str], *, most: int = MOST_ENTRIES) -> Survey | None:
     """List `top` and everything below it. Returns None if it does not exist; raises DiskError if `top` itself is unreadable."""
-    found: list[SurveyedEntry] = []
+    entries: list[SurveyedEntry] = []
     unread: list[str] = []
     with AbsentIsFine(), Dir.open(top) as where:
-        whole = _look(where, "", MAX_DEPTH, most, found, unread)
-        return Survey(tuple(found), tuple(unread), whole)
+        whole = _look(where, "", MAX_DEPTH, most, entries, unread)
+        return Survey(tuple(entries), tuple(unread), whole)
     return None
 
 
@@ -78,34 +78,34 @@ def look_at(path: str | os.PathLike[str]) -> SurveyedEntry | None:
         return None
 
 
-def _look(where: Dir, prefix: str, depth: int, most: int, found: list[SurveyedEntry], unread: list[str]) -> bool:
+def _look(where: Dir, prefix: str, depth: int, most: int, entries: list[SurveyedEntry], unread: list[str]) -> bool:
     below: list[str] = []
     for entry in where.entries():
-        if len(found) >= most:
+        if len(entries) >= most:
             return False
         # Entries removed since they were listed are left out.
         with AbsentIsFine(), reporting(entry.path):
-            found.append(_seen(prefix + entry.name, entry.stat(follow_symlinks=False)))
-            if found[-1].kind == "directory":
+            entries.append(_seen(prefix + entry.name, entry.stat(follow_symlinks=False)))
+            if entries[-1].kind == "directory":
                 below.append(entry.name)
     if not depth:
         return not below
     whole = True
     for name in sorted(below):
-        if len(found) >= most:
+        if len(entries) >= most:
             return False
         try:
             with where.child(name) as directory:
-                whole = _look(directory, f"{prefix}{name}/", depth - 1, most, found, unread) and whole
+                whole = _look(directory, f"{prefix}{name}/", depth - 1, most, entries, unread) and whole
         except DiskError:
             unread.append(prefix + name)
     return whole
 
 
-def _seen(path: str, found: os.stat_result) -> SurveyedEntry:
-    links = found.st_nlink if HAS_DIR_FD else 1  # a listing on Windows does not count links
-    mode = stat.S_IMODE(found.st_mode)
-    return SurveyedEntry(path, _kind(found.st_mode), mode, links, found.st_uid, found.st_size, found.st_mtime_ns)
+def _seen(path: str, info: os.stat_result) -> SurveyedEntry:
+    links = info.st_nlink if HAS_DIR_FD else 1  # a listing on Windows does not count links
+    mode = stat.S_IMODE(info.st_mode)
+    return SurveyedEntry(path, _kind(info.st_mode), mode, links, info.st_uid, info.st_size, info.st_mtime_ns)
 
 
 def _kind(mode: int) -> Kind:
@@ -118,4 +118,4 @@ def _kind(mode: int) -> Kind:
 
 def files_of(entries: tuple[SurveyedEntry, ...]) -> Iterator[SurveyedEntry]:
     """Yield the plain files: regular, with one name."""
-    return (seen for seen in entries if seen.kind == "file" and seen.links == 1)
+    return (entry for entry in entries if entry.kind == "file" and entry.links == 1)

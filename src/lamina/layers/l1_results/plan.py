@@ -86,8 +86,10 @@ def budget_for(policy: ResultPolicy, effective: int, *, scale: float = 1.0) -> R
     """Return the budget for a window of `effective` tokens, whose token budgets shrink by `scale`.
 
     The window caps the thresholds, too: in bytes, which count for scripts with long encodings."""
-    per_tool = {tool: shrunk(characters, scale) for tool, characters in policy.per_tool.items()}
-    default, per_message = shrunk(policy.default, scale), shrunk(policy.per_message, scale)
+    per_tool, default, per_message = policy.per_tool, policy.default, policy.per_message
+    if scale < 1:
+        per_tool = {tool: shrunk(characters, scale) for tool, characters in per_tool.items()}
+        default, per_message = shrunk(default, scale), shrunk(per_message, scale)
     single = max(1, effective * _SINGLE_TOP // _SINGLE_BOTTOM)
     whole = max(1, effective * _WHOLE_TOP // _WHOLE_BOTTOM)
     return ResultBudget(per_tool, default, per_message, policy.preview, policy.end_percent, single, whole)

@@ -6,15 +6,14 @@ fails halfway through a stream that cannot be read twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import assert_never
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, assert_never, runtime_checkable
 
 import msgspec
 
-from ...core.blocks import scrub
+from ...core.blocks import Wire, scrub
 from ...core.decoding import UNDECODABLE
 from ...core.errors import InputError
-from ...core.inputs import Readable
 
 CHUNK = 1 << 20
 # A character of UTF-8 has at most four bytes.
@@ -23,6 +22,49 @@ BYTES_PER_CHARACTER = 4
 _CHECKED_JSON = 8 << 20
 # Allowed white space before the first bracket and after the last.
 _ENDS = 100
+# Types of content blocks in a result. A list with other types is the tool's data, which happens to have a field `type`.
+PARTS = ("text", "image", "document", "search_result", "tool_reference")
+
+
+@runtime_checkable
+class Readable(Protocol):
+    """An open file, pipe or response. The caller who opened it must close it."""
+
+    def read(self, size: int, /) -> Any: ...
+
+
+# The output of a tool before Lamina decides whether it may stay in the conversation: content, or unread bytes and streams.
+Output: TypeAlias = str | list[Wire] | memoryview | Readable
+
+
+def result_output(output: object) -> Output:
+    """Return a tool's output without copying it: text, content blocks, bytes, or an open file, pipe or response.
+
+    A `Path` is converted to text like any other value. To pass the content of a file, open it.
+    """
+    match output:
+        case str():
+            return output
+        case None:
+            return ""
+        case bytes() | bytearray() | memoryview():
+            view = memoryview(output)
+            return view.cast("B") if view.contiguous else memoryview(view.tobytes())
+        case Readable():
+            return output
+        case _:
+            if isinstance(output, Sequence) and output and all(map(_is_part, output)):
+                return [dict(part) for part in output]
+            try:
+                return msgspec.json.encode(scrub(output)).decode()
+            except (TypeError, ValueError, RecursionError):
+                return str(output)
+
+
+def _is_part(part: object) -> bool:
+    if not isinstance(part, Mapping) or part.get("type") not in PARTS:
+        return False
+    return part["type"] != "text" or isinstance(part.get("text"), str)
 
 
 class Tape:
@@ -57,6 +99,37 @@ class Tape:
                 if len(self.head) >= self._keep:
                     break
         return self.head.decode("utf-8", "replace")
+
+
+class RereadStream:
+    """A stream that remembers its beginning. What was read of it is still there if the layer fails."""
+
+    def __init__(self, stream: Readable, *, keep: int) -> None:
+        self._stream, self._keep, self._head = stream, keep, bytearray()
+        self.name = getattr(stream, "name", "")
+
+    def read(self, size: int, /) -> bytes:
+        part = read_from(self._stream, size)
+        self._head += part[: max(0, self._keep - len(self._head))]
+        return part
+
+    def beginning(self) -> str:
+        while len(self._head) < self._keep and self.read(CHUNK):
+            pass
+        return self._head.decode("utf-8", "replace")
+
+
+def whole_text(source: str | memoryview | RereadStream) -> str:
+    """Return all of a result as text, or the beginning of a stream."""
+    match source:
+        case str():
+            return source
+        case memoryview():
+            return str(source, "utf-8", "replace")
+        case RereadStream():
+            return source.beginning()
+        case _:
+            assert_never(source)
 
 
 def tape_of(source: str | memoryview | Readable, *, keep: int, before: bytes = b"") -> Tape:

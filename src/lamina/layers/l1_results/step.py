@@ -18,9 +18,10 @@ from typing import assert_never
 import msgspec
 from msgspec.structs import replace
 
+from ...conversation.isolate import isolate
 from ...conversation.state import Conversation
-from ...core.blocks import Block, ToolResult, ToolUse, Wire, tool_result
-from ...core.inputs import result_output
+from ...core.blocks import Block, ToolResult, ToolUse, tool_result
+from ...core.errors import InputError
 from ...core.policy import OncePolicy
 from ...core.reach import path_in
 from ...core.records import Record, Revoke, Spill
@@ -41,9 +42,10 @@ from .plan import (
 )
 from .preview import cut_to_page
 from .reopen import LoggedResults, as_kept, is_nothing
-from .source import is_json, read_small, tape_of
+from .source import Readable, RereadStream, is_json, read_small, result_output, tape_of, whole_text
 from .spilling import ResultsState, Spilling, is_mixed, most_that_fits, unsent_results
 
+LAYER = "l1_results"
 # Results shorter than this are never spilled or cut, however small the window, so the log is not read to find out.
 SHORTEST_CUT = 500
 
@@ -190,14 +192,28 @@ def _crowded(unsent: Sequence[ToolResult], budget: ResultBudget) -> bool:
 
 def hand_in(c: Conversation, tool_use_id: str, output: object, *, is_error: bool = False) -> HandedIn:
     """Read a tool's output into a result block. Output that is too large is written to its file here, chunk by chunk, so neither
-    a stream nor a gigabyte of bytes is ever held as one block."""
+    a stream nor a gigabyte of bytes is ever held as one block. If that fails, the block holds as much as could ever be shown."""
+    given = result_output(output)
+    if isinstance(given, list):
+        return HandedIn(tool_result(tool_use_id, given, is_error=is_error))
+    source = given if isinstance(given, str | memoryview) else RereadStream(given, keep=most_that_fits(c))
 
-    def result(content: str | list[Wire]) -> HandedIn:
+    def read(_: Conversation) -> HandedIn | InputError:
+        try:
+            return _read(c, tool_use_id, source, is_error=is_error)
+        except InputError as error:  # the caller's stream cannot be read, which is no failure of the layer
+            return error
+
+    handed = isolate(c, LAYER, read, None)
+    if isinstance(handed, InputError):
+        raise handed
+    return handed or HandedIn(tool_result(tool_use_id, whole_text(source), is_error=is_error))
+
+
+def _read(c: Conversation, tool_use_id: str, source: str | memoryview | Readable, *, is_error: bool) -> HandedIn:
+    def result(content: str) -> HandedIn:
         return HandedIn(tool_result(tool_use_id, content, is_error=is_error))
 
-    source = result_output(output)
-    if isinstance(source, list):
-        return result(source)
     call, budget = _calls(c, (tool_use_id,)).get(tool_use_id), _budget(c)
     tool = call.name if call is not None else ""
     limit = budget.whole if is_error else budget.threshold(tool)

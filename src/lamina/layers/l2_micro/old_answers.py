@@ -68,16 +68,16 @@ def _has_long(value: Any) -> bool:
         case str():
             return len(value) > INPUT_HEAD * WORTH_IT
         case dict():
-            return any(_has_long(one) for one in value.values())
+            return any(map(_has_long, value.values()))
         case list():
-            return any(_has_long(one) for one in value)
+            return any(map(_has_long, value))
         case _:
             return False
 
 
 def plan_answers(
     items: Sequence[Item],
-    found: Sequence[LongAnswer],
+    long_answers: Sequence[LongAnswer],
     *,
     node: str,
     tools: Collection[str],
@@ -88,22 +88,22 @@ def plan_answers(
 ) -> list[ShortenedAnswer]:
     """Return the oldest long answers to shorten until the rest holds at most `keep_tokens`; nothing if that saves too little.
 
-    `found` are the long answers among the items. `node` is the start of the decision's id, or empty if the model cannot expand it."""
-    sizes = [sum(measure(block) for block in one.item.blocks if is_long(block, tools)) for one in found]
+    `long_answers` are those among the items. `node` is the start of the decision's id, or empty if the model cannot expand it."""
+    sizes = [sum(measure(block) for block in answer.item.blocks if is_long(block, tools)) for answer in long_answers]
     total = sum(sizes)
     if total < keep_tokens + save_at_least:
         return []
     last = _last_answers(items, max(1, keep_last))
     failed = failed_calls(items)
     chosen: list[ShortenedAnswer] = []
-    for one, size in zip(found, sizes, strict=True):
-        if total <= keep_tokens or one.item.uuid in last:
+    for answer, size in zip(long_answers, sizes, strict=True):
+        if total <= keep_tokens or answer.item.uuid in last:
             break
         total -= size
-        blocks = tuple(_short(block, node, tools, failed) for block in one.item.blocks)
-        saved = sum(measure(block) for block in one.item.blocks) - sum(measure(block) for block in blocks)
-        chosen.append(ShortenedAnswer(one.item.uuid, blocks, saved, one.before))
-    return chosen if sum(one.saved for one in chosen) >= max(1, save_at_least) else []
+        blocks = tuple(_short(block, node, tools, failed) for block in answer.item.blocks)
+        saved = sum(map(measure, answer.item.blocks)) - sum(map(measure, blocks))
+        chosen.append(ShortenedAnswer(answer.item.uuid, blocks, saved, answer.before))
+    return chosen if sum(answer.saved for answer in chosen) >= max(1, save_at_least) else []
 
 
 def failed_calls(items: Sequence[Item]) -> set[str]:
@@ -139,9 +139,9 @@ def _short_value(value: Any, where: str, node: str) -> Any:
         case str() if _has_long(value):
             return _cut(value, INPUT_HEAD, "input", where, node)
         case dict():
-            return {key: _short_value(one, where, node) for key, one in value.items()}
+            return {key: _short_value(part, where, node) for key, part in value.items()}
         case list():
-            return [_short_value(one, where, node) for one in value]
+            return [_short_value(part, where, node) for part in value]
         case _:
             return value
 

@@ -26,17 +26,27 @@ than the break:
 
 A conversation that is too young to measure its growth, or that does not grow, is not cleared. With a cold cache (the pause was
 longer than the lifetime of its entries, or there is no cache) nothing is lost, so clearing always pays.
+
+With an expired cache everything is written again anyway, so clearing costs nothing (P2). These stay: the newest results, the Reads
+of the newest calls, results of the last answer (the model has not seen them yet), the newest inputs of Edit and Write, and the
+thinking of the current turn and of the newest calls. A result that a later one repeats leaves even if it is new. Of an input only
+long values leave; the path stays, and the file has the text.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection
+from typing import Any
 
 import msgspec
 
 from ...conversation.request import CacheEdits
+from ...core.blocks import Block, RedactedThinking, Thinking, ToolUse, read_block
+from ...core.policy import ColdPolicy
 from ...providers.models import UNITS_OUTPUT, UNITS_READ, UNITS_WRITE, UNITS_WRITE_1H
-from .registry import Clearable, Registry
+from .old_answers import WRITERS, ShortenedAnswer
+from .registry import PATHS, READ, Clearable, OldAnswer, Registry
 
 # Assumed lifetime of entries in an automatic cache, whose provider guarantees none: they expire after an hour at the latest.
 AUTOMATIC_SECONDS = 3_600
@@ -82,14 +92,11 @@ def pays(this: Clearing, *, after_compaction: Cycle | None, cold: bool, hour: bo
     if after_compaction is None:
         return UNITS_READ * this.saved * (1 + after) >= loss
     reads = after * (this.tokens - this.saved + this.limit) / 2 - before * (this.tokens + this.limit) / 2
-    gained = (after - before) * _call_in_the_long_run(after_compaction, this.limit, this.growth, write)
+    calls = max(1.0, (this.limit - after_compaction.base) / this.growth)
+    summary = UNITS_READ * this.limit + UNITS_OUTPUT * SUMMARY_TOKENS + write * (after_compaction.base - after_compaction.fixed)
+    long_run_cost = summary / calls + UNITS_READ * (after_compaction.base + this.limit) / 2
+    gained = (after - before) * long_run_cost
     return gained >= loss + UNITS_READ * reads
-
-
-def _call_in_the_long_run(left: Cycle, limit: int, growth: float, write: float) -> float:
-    calls = max(1.0, (limit - left.base) / growth)
-    summary = UNITS_READ * limit + UNITS_OUTPUT * SUMMARY_TOKENS + write * (left.base - left.fixed)
-    return summary / calls + UNITS_READ * (left.base + limit) / 2
 
 
 def has_expired(idle: float, ttl: str | None, *, automatic: bool) -> bool:
@@ -132,3 +139,92 @@ def plan_size(
     if count <= 0 or registry.saved_by(count) < save_at_least:
         return []
     return registry.oldest(count)
+
+
+# A value up to this length is not worth the marker that would replace it.
+SHORT_VALUE = 160
+CLEARED = "[{count:,} characters cleared to save room.{again}]"
+IN_FILE = " The file had them after this call."
+AGAIN = " Expand {node} shows them."
+
+
+class ColdClearing(msgspec.Struct, frozen=True):
+    """The results to clear, and the answers whose thinking or inputs to clear."""
+
+    results: list[Clearable]
+    thinking: list[OldAnswer]
+    inputs: list[OldAnswer]
+
+
+def plan_cold(registry: Registry, policy: ColdPolicy) -> ColdClearing:
+    """Return what leaves before the next request, if the cache has expired. Only the newest rows are looked at one by one."""
+    keep_from = max(0, len(registry) - policy.keep_results)
+    reads_from = registry.answers - max(1, policy.keep_reads)
+    old = min(keep_from, bisect_right(registry.newest_answers, reads_from))
+    worthless = registry.repeated.superseded
+
+    def leaves(index: int, row: Clearable) -> bool:
+        if row.call.answer >= registry.answers or not registry.is_worth_clearing(row):
+            return False
+        is_new = index >= keep_from or (row.call.tool == READ and row.call.answer > reads_from)
+        return not is_new or row.block.tool_use_id in worthless
+
+    rows = [row for index, row in enumerate(registry.rows[old:], old) if leaves(index, row)]
+    thinking = min(
+        bisect_right(registry.thinking, registry.answers - policy.keep_thinking, key=lambda old_answer: old_answer.answer),
+        bisect_left(registry.thinking, registry.said, key=lambda old_answer: old_answer.said),
+    )
+    inputs = max(0, len(registry.written) - policy.keep_inputs)
+    return ColdClearing([*registry.oldest(old), *rows], registry.thinking[:thinking], registry.written[:inputs])
+
+
+def plan_repeated(registry: Registry) -> list[Clearable]:
+    """Return the results that later ones repeat, without those of the last answer."""
+    worthless = registry.repeated.superseded
+    if not worthless:
+        return []
+    rows = (row for row in registry.rows if row.block.tool_use_id in worthless and row.call.answer < registry.answers)
+    return [row for row in rows if registry.is_worth_clearing(row)]
+
+
+def shorten_cold(
+    planned: ColdClearing, *, node: str, tools: Collection[str], failed: Collection[str], measure: Callable[[Block], int]
+) -> list[ShortenedAnswer]:
+    """Return the planned answers without their thinking or long inputs, except those that would not get shorter.
+
+    `node` is the start of the decision's id, or empty if the model cannot expand it. `failed` are the calls that failed, whose
+    text is in no file."""
+    thinking = {old.item.uuid for old in planned.thinking}
+    inputs = {old.item.uuid for old in planned.inputs}
+    again = AGAIN.format(node=node) if node else ""
+    answers: list[ShortenedAnswer] = []
+    for item in {old.item.uuid: old.item for old in (*planned.thinking, *planned.inputs)}.values():
+        blocks: tuple[Block, ...] = item.blocks
+        if item.uuid in thinking:
+            blocks = tuple(block for block in blocks if not isinstance(block, Thinking | RedactedThinking))
+        if item.uuid in inputs:
+            blocks = tuple(
+                read_block(
+                    {**block.wire, "input": _without_values(block.input, "", "" if block.id in failed else IN_FILE, again)}
+                )
+                if isinstance(block, ToolUse) and block.name in WRITERS and block.name in tools
+                else block
+                for block in blocks
+            )
+        saved = sum(map(measure, item.blocks)) - sum(map(measure, blocks))
+        if saved > 0:
+            answers.append(ShortenedAnswer(item.uuid, blocks, saved, 0))
+    return answers
+
+
+def _without_values(value: Any, name: str, where: str, again: str) -> Any:
+    match value:
+        case str() if len(value) > SHORT_VALUE and name not in PATHS:
+            # An edit leaves its new text in the file, not the old one.
+            return CLEARED.format(count=len(value), again=("" if name == "old_string" else where) + again)
+        case dict():
+            return {key: _without_values(part, key, where, again) for key, part in value.items()}
+        case list():
+            return [_without_values(part, name, where, again) for part in value]
+        case _:
+            return value

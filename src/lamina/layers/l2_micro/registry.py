@@ -7,13 +7,18 @@ of a walk: before most calls there is nothing to clear, and finding that out mus
 These results are never registered: results of tools that are not clearable, results of MCP tools (whatever the policy allows),
 synthetic results of interrupted calls, results pinned by the user, results of a clearing that the user undid, and results already
 cleared. Answers that could be shortened, and those with thinking or with the text of a file, are registered too (old_answers.py,
-cold.py), under the same conditions; an answer that was shortened before is not shortened again.
+plan.py), under the same conditions; an answer that was shortened before is not shortened again.
+
+`Repeated` finds results that a later one makes worthless: the file was read again or rewritten, or the same text came again (P5).
+An edit does not count as a rewrite: the rest of the file that was read is still right. A later read counts only if it shows all
+lines of the earlier one. A failed call changes nothing.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 
@@ -22,7 +27,62 @@ from ...core.reach import EXPAND, Reach
 from ...core.record_lines import UNRECORDED_MARKER
 from ...core.view import Item, View
 from .old_answers import WRITERS, LongAnswer, is_clearable, is_long
-from .repeated import Repeated, ToolCall, read_call
+
+READ, WRITE = "Read", "Write"
+PATHS = ("file_path", "path", "notebook_path")
+# Lines that a Read without a limit shows, in our own tool and in other agents.
+PAGE_LINES = 2_000
+# Claude Code answers a repeated Read with this instead of the text, so the earlier result is the only copy.
+UNCHANGED = "File unchanged since last read"
+
+
+class ToolCall(msgspec.Struct, frozen=True):
+    """A call of a clearable tool. `answer` is the number of the answer that made it, `first` and `end` are the lines it reads."""
+
+    tool: str
+    answer: int
+    path: str = ""
+    first: int = 0
+    end: int = 0
+
+    def shows(self, other: ToolCall) -> bool:
+        """Return whether this Read shows all lines of the other one."""
+        return self.first <= other.first and other.end <= self.end
+
+
+def read_call(call: ToolUse, answer: int) -> ToolCall:
+    arguments: Mapping[str, Any] = call.input if isinstance(call.input, Mapping) else {}
+    path = next((value for name in PATHS if isinstance(value := arguments.get(name), str)), "")
+    first, lines = _whole(arguments.get("offset"), 1), _whole(arguments.get("limit"), PAGE_LINES)
+    return ToolCall(call.name, answer, path, first, first + lines)
+
+
+def _whole(value: object, otherwise: int) -> int:
+    return max(1, value) if isinstance(value, int) else otherwise
+
+
+class Repeated:
+    """Follows the results of a conversation. `superseded` contains the calls whose results are worthless."""
+
+    def __init__(self) -> None:
+        self.superseded: set[str] = set()
+        self._reads: dict[str, dict[str, ToolCall]] = {}  # path → the Reads of it whose results still count
+        self._texts: dict[str | bytes, str] = {}  # content → the newest call with that result
+
+    def take(self, call: ToolCall, result: ToolResult) -> None:
+        """Take in a result that the view shows whole."""
+        name = result.tool_use_id
+        if result.is_error or result.text.startswith(UNCHANGED):
+            return
+        content = result.content if isinstance(result.content, str) else canonical(result.content)
+        if (same := self._texts.get(content)) is not None:
+            self.superseded.add(same)
+        self._texts[content] = name
+        if call.path and call.tool in (READ, WRITE):
+            reads = self._reads.get(call.path, {})
+            current = {} if call.tool == WRITE else {read: earlier for read, earlier in reads.items() if not call.shows(earlier)}
+            self.superseded |= reads.keys() - current.keys()
+            self._reads[call.path] = current if call.tool == WRITE else {**current, name: call}
 
 
 def original(block: ToolResult) -> tuple[str, bytes]:
@@ -46,9 +106,9 @@ def marker(call: str, path: str, reach: Reach) -> str:
     return f"{_BEGINNING}the result of {call} is no longer shown. Repeat the call if you need it.]"
 
 
-def is_marker(shown: str) -> bool:
+def is_marker(words: str) -> bool:
     """Return whether a replacement text stands for a cleared result rather than for a spilled one."""
-    return shown.startswith(_BEGINNING) or shown == UNRECORDED_MARKER
+    return words.startswith(_BEGINNING) or words == UNRECORDED_MARKER
 
 
 # Attachments that contain memories. They can be cleared, since a memory recalled again is surfaced again.
@@ -157,22 +217,22 @@ class Registry:
 
     def old_memories(self, older_than: int) -> list[Surfaced]:
         """Return the memory attachments followed by more than `older_than` user messages."""
-        return [one for one in self.surfaced if self.said - one.said > older_than]
+        return [memory for memory in self.surfaced if self.said - memory.said > older_than]
 
     def follow(self, view: View, rules: Rules, measure: Callable[[Block], int]) -> bool:
         """Take in new messages. Return True if the registry was rebuilt. `measure` returns the uncalibrated estimate of a
         block."""
         pinned = frozenset(pin.target for pin in view.pins.values() if pin.target is not None) if view.pins else NOTHING
         key = (view.generation, rules, pinned)
-        anew = view is not self._view or key != self._key
-        if anew:
+        rebuilt = view is not self._view or key != self._key
+        if rebuilt:
             self._begin()
             self._view, self._key, self._marker_tokens = view, key, rules.marker_tokens
         if self._at < len(view.items):
             for item in view.items[self._at :]:
                 self._take(view.as_settled(item), rules, measure, view, pinned=item.uuid in pinned)
             self._at = len(view.items)
-        return anew
+        return rebuilt
 
     def _take(self, item: Item, rules: Rules, measure: Callable[[Block], int], view: View, *, pinned: bool) -> None:
         if item.role == "assistant" and (item.key is None or item.key != self._answer):
@@ -186,33 +246,30 @@ class Registry:
                 if is_clearable(block.name, rules.clearable):
                     self._calls[block.id] = read_call(block, self.answers) if rules.cold else UNREAD
             elif isinstance(block, ToolResult) and not item.synthetic and not pinned:
-                shown = view.replaced.get(block.tool_use_id) or view.once.get(block.tool_use_id)
-                self._register(block, item.uuid, tokens, rules, shown)
+                replacement = view.replaced.get(block.tool_use_id) or view.once.get(block.tool_use_id)
+                self._register(block, item.uuid, tokens, rules, replacement)
             self.tokens += tokens
         if item.role == "assistant" and not pinned and item.uuid not in rules.spared:
             if any(is_long(block, rules.clearable) for block in item.blocks):
                 self.long_answers.append(LongAnswer(item, start))
             if rules.cold and item.uuid not in view.shortened:
-                self._note_old(item)
+                old = OldAnswer(item, self.answers, self.said)
+                if any(isinstance(block, Thinking | RedactedThinking) for block in item.blocks):
+                    self.thinking.append(old)
+                if any(isinstance(block, ToolUse) and block.name in WRITERS and block.id in self._calls for block in item.blocks):
+                    self.written.append(old)
         elif item.kind in MEMORIES and not pinned:
             self.surfaced.append(Surfaced(item.uuid, self.tokens - start, self.said))
         elif item.kind == "said" and item.role == "user" and any(not isinstance(block, ToolResult) for block in item.blocks):
             self.said += 1
 
-    def _note_old(self, item: Item) -> None:
-        old = OldAnswer(item, self.answers, self.said)
-        if any(isinstance(block, Thinking | RedactedThinking) for block in item.blocks):
-            self.thinking.append(old)
-        if any(isinstance(block, ToolUse) and block.name in WRITERS and block.id in self._calls for block in item.blocks):
-            self.written.append(old)
-
-    def _register(self, block: ToolResult, record: str, tokens: int, rules: Rules, shown: str | None) -> None:
+    def _register(self, block: ToolResult, record: str, tokens: int, rules: Rules, replacement: str | None) -> None:
         call = block.tool_use_id
         if call not in self._calls or call in self._known:
             return
-        if rules.cold and shown is None:
+        if rules.cold and replacement is None:
             self.repeated.take(self._calls[call], block)
-        if call in rules.spared or (shown is not None and is_marker(shown)):
+        if call in rules.spared or (replacement is not None and is_marker(replacement)):
             return
         self._known.add(call)
         self.rows.append(Clearable(block, record, tokens, self.tokens, self._calls[call]))

@@ -22,8 +22,8 @@ from ...core.prompt_files import prompt_sections
 from ...core.record_lines import UNRECORDED_MARKER
 from ...fork.fork import directive_in
 from ...fork.handover import PLACEHOLDER
-from .sections import ADD, Misfit, Notes, Section, read_template, render, says_left_out
-from .template import CLOSE, OPEN, own_template
+from ...language.wording import shorten
+from .sections import ADD, CLOSE, OPEN, Misfit, Notes, Section, own_template, read_template, render, says_left_out
 
 # Maximum characters of a line: enough to recognise the message.
 LINE = 300
@@ -75,10 +75,10 @@ class Dialogue(NamedTuple):
 
 def answer(request: Wire) -> list[Wire]:
     """Return the changes to the notes, as Edit calls if the directive asks for them, else as sections."""
-    asked = directive_in(request) or ""
-    current = _current(asked)
-    new = updated(current, read_dialogue(request["messages"]), _letters(asked))
-    path = _EDITS.search(asked)
+    directive = directive_in(request) or ""
+    current = _current(directive)
+    new = updated(current, read_dialogue(request["messages"]), _letters(directive))
+    path = _EDITS.search(directive)
     if path is not None and any(tool.get("name") == "Edit" for tool in request.get("tools") or ()):
         return _edits(current, new, path[1]) or [_text("The notes are up to date.")]
     return [_text("\n\n".join([OPEN, *_changed(current, new), CLOSE]))]
@@ -87,46 +87,42 @@ def answer(request: Wire) -> list[Wire]:
 def _changed(old: Notes, new: Notes) -> Iterator[str]:
     for before, after in zip(old.sections, new.sections, strict=True):
         if before != after:
-            added = _behind(before.body, after.body)
+            grown = before.body and after.body.startswith(f"{before.body}\n")
             # Only the added lines are sent: a whole body that starts in italics would be taken for a changed description.
-            yield _section(after) if added is None else f"{after.head.line}\n{ADD}\n{added}"
-
-
-def _behind(before: str, after: str) -> str | None:
-    """Return the text added at the end, or None if anything else changed too."""
-    return after.removeprefix(f"{before}\n") if before and after.startswith(f"{before}\n") else None
+            added = f"{after.head.line}\n{ADD}\n" + after.body.removeprefix(f"{before.body}\n")
+            yield added if grown else _section(after)
 
 
 def _edits(old: Notes, new: Notes, path: str) -> list[Wire]:
     calls = []
     for number, (before, after) in enumerate(zip(old.sections, new.sections, strict=True)):
         if before != after:
-            given = {"file_path": path, "old_string": _section(before), "new_string": _section(after)}
-            calls.append({"type": "tool_use", "id": f"notes_{number}", "name": "Edit", "input": given})
+            edit = {"file_path": path, "old_string": _section(before), "new_string": _section(after)}
+            calls.append({"type": "tool_use", "id": f"notes_{number}", "name": "Edit", "input": edit})
     return calls
 
 
 def _section(section: Section) -> str:
     """Return a section as it is in the file. If only its end is shown, return that end."""
-    first, *rest = section.body.split("\n")
-    return "\n".join(rest) if says_left_out(first) else render(Notes((section,))).rstrip("\n")
+    first, *lines = section.body.split("\n")
+    return "\n".join(lines) if says_left_out(first) else render(Notes((section,))).rstrip("\n")
 
 
 def _text(words: str) -> Wire:
     return {"type": "text", "text": words}
 
 
-def _current(asked: str) -> Notes:
-    found = _NOTES.findall(asked)
-    read = read_template(found[-1]) if found else own_template()
-    return own_template().notes if isinstance(read, Misfit) else read.notes
+def _current(directive: str) -> Notes:
+    quoted = _NOTES.findall(directive)
+    template = read_template(quoted[-1]) if quoted else own_template()
+    return own_template().notes if isinstance(template, Misfit) else template.notes
 
 
-def _letters(asked: str) -> int:
-    found = _SIZES.search(asked)
+def _letters(directive: str) -> int:
+    limits = _SIZES.search(directive)
     tokens = SECTION_TOKENS
-    if found is not None:
-        total, section = (int(number.replace(",", "")) for number in found.groups())
+    if limits is not None:
+        total, section = (int(number.replace(",", "")) for number in limits.groups())
         tokens = min(section, total // SECTIONS)
     return max(1, tokens) * LETTERS_PER_TOKEN
 
@@ -139,34 +135,30 @@ def read_dialogue(messages: Iterable[Mapping[str, Any]]) -> Dialogue:
     for role, block in _blocks(messages):
         kind = block.get("type")
         if kind == "text" and role == "user":
-            said = str(block["text"])
-            if _is_summary(said):
-                user += written_in(said)
-            elif not _is_injected(said):
-                user.append(said)
-                steps.append((said, []))
+            message = str(block["text"])
+            if _is_summary(message):
+                user += written_in(message)
+            elif not message.lstrip().startswith(_INJECTED) and not _FOLDED.fullmatch(message.strip()):
+                user.append(message)
+                steps.append((message, []))
         elif kind == "text" and role == "assistant":
             answers.append(str(block["text"]))
         elif kind == "tool_use":
-            given = block.get("input")
-            calls[str(block.get("id"))] = Call(str(block.get("name")), given if isinstance(given, Mapping) else {})
+            arguments = block.get("input")
+            calls[str(block.get("id"))] = Call(str(block.get("name")), arguments if isinstance(arguments, Mapping) else {})
             if steps:
                 steps[-1][1].append(str(block.get("name")))
         elif kind == "tool_result" and block.get("is_error") and (call := calls.get(str(block.get("tool_use_id")))):
             words = _words(block.get("content"))
             if not words.startswith(_NO_ERRORS):
                 calls[str(block.get("tool_use_id"))] = call._replace(failed=words)
-    return Dialogue(tuple(user), tuple(answers), tuple(calls.values()), tuple(_step(said, tools) for said, tools in steps))
+    return Dialogue(tuple(user), tuple(answers), tuple(calls.values()), tuple(_step(message, tools) for message, tools in steps))
 
 
-def _is_injected(said: str) -> bool:
-    return said.lstrip().startswith(_INJECTED) or _FOLDED.fullmatch(said.strip()) is not None
-
-
-def _is_summary(said: str) -> bool:
+def _is_summary(message: str) -> bool:
     framed = prompt_sections(compose.__file__, "framed")
     openings = (framed["opening"], framed["opening partial"], prompt_sections(__file__, "summary")["opening"])
-    return said.startswith(openings)
+    return message.startswith(openings)
 
 
 def _blocks(messages: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -182,15 +174,14 @@ def _words(content: object) -> str:
     return _line(str(content))
 
 
-def _step(said: str, tools: list[str]) -> str:
+def _step(message: str, tools: list[str]) -> str:
     counted = ", ".join(f"{name} x{tools.count(name)}" for name in dict.fromkeys(tools))
-    return _line(said)[: LINE // 2] + (f" ({counted})" if counted else "")
+    return _line(message)[: LINE // 2] + (f" ({counted})" if counted else "")
 
 
-def _line(said: str) -> str:
+def _line(words: str) -> str:
     """Return the text as one line. It cannot become a heading or open a code block, since it never starts a line of the notes."""
-    words = " ".join(said.split())
-    return words if len(words) <= LINE else words[:LINE].rstrip() + "…"
+    return shorten(" ".join(words.split()), LINE)
 
 
 def updated(notes: Notes, dialogue: Dialogue, letters: int) -> Notes:
@@ -213,7 +204,7 @@ def _short(words: list[str]) -> str:
     """Return a sentence of at most `TITLE_WORDS` words, cut where a clause ends if possible."""
     if len(words) <= TITLE_WORDS:
         return " ".join(words)
-    ends = [at for at in range(TITLE_LEAST, TITLE_WORDS + 1) if _CLAUSE.search(words[at - 1])]
+    ends = [count for count in range(TITLE_LEAST, TITLE_WORDS + 1) if _CLAUSE.search(words[count - 1])]
     if ends:
         return " ".join(words[: ends[-1]]).rstrip(",;:-–— ")
     return " ".join(words[:TITLE_WORDS]) + " …"
@@ -246,39 +237,39 @@ def _added(
         if says_left_out(body.split("\n", 1)[0]):
             return "\n".join([body, *_after(body.split("\n"), list(new))])
         old = body.split("\n") if body else []
-        every = join(old, new) if join is not None else [*old, *(row for row in new if row not in old)]
-        kept = _fitting(every[1:], letters - len(every[0])) if first and every else ""
-        return f"{every[0]}\n{kept}" if kept else _fitting(every, letters)
+        combined = join(old, new) if join is not None else [*old, *(row for row in new if row not in old)]
+        newest = _fitting(combined[1:], letters - len(combined[0])) if first and combined else ""
+        return f"{combined[0]}\n{newest}" if newest else _fitting(combined, letters)
 
     return write
 
 
-def _after(shown: list[str], rows: list[str]) -> list[str]:
+def _after(visible: list[str], rows: list[str]) -> list[str]:
     """Return the rows after the last one that is shown. Earlier rows are already in the notes."""
-    last = max((at for at, row in enumerate(rows) if row in shown), default=-1)
-    return [row for row in rows[last + 1 :] if row not in shown]
+    last = max((index for index, row in enumerate(rows) if row in visible), default=-1)
+    return [row for row in rows[last + 1 :] if row not in visible]
 
 
 def _fitting(rows: list[str], letters: int) -> str:
     """Return the newest rows that fit, in order."""
-    left, kept = letters, list[str]()
+    room, chosen = letters, list[str]()
     for row in reversed(rows):
-        left -= len(row) + 1
-        if left < 0 and kept:
+        room -= len(row) + 1
+        if room < 0 and chosen:
             # Half a code block would turn the headings below it into code.
-            kept = [one for one in kept if one.startswith("- ")]
+            chosen = [line for line in chosen if line.startswith("- ")]
             break
-        kept.append(row[:letters])
-    return "\n".join(reversed(kept))
+        chosen.append(row[:letters])
+    return "\n".join(reversed(chosen))
 
 
 def _files(dialogue: Dialogue) -> Iterator[str]:
-    done: dict[str, dict[str, None]] = {}
+    tools_by_file: dict[str, dict[str, None]] = {}
     for call in dialogue.calls:
         path = next((call.input[name] for name in _PATHS if isinstance(call.input.get(name), str)), None)
         if path:
-            done.setdefault(_line(path), {})[call.name] = None
-    return (f"{path}: {', '.join(names)}" for path, names in done.items())
+            tools_by_file.setdefault(_line(path), {})[call.name] = None
+    return (f"{path}: {', '.join(names)}" for path, names in tools_by_file.items())
 
 
 _FILE_ROW = re.compile(r"- (?P<path>\S.*): (?P<tools>[\w-]+(?:, [\w-]+)*)")
@@ -288,10 +279,10 @@ def _joined_files(old: list[str], new: Iterable[str]) -> list[str]:
     """Return one row for each file, with the tools of all its rows. Files used again move to the end. Other rows stay."""
     rows: dict[str, dict[str, None]] = {}
     for row in (*old, *new):
-        found = _FILE_ROW.fullmatch(row)
-        key = _same_file(rows, posixpath.normpath(found["path"])) if found else row
+        match = _FILE_ROW.fullmatch(row)
+        key = _same_file(rows, posixpath.normpath(match["path"])) if match else row
         tools = rows.pop(key, {})
-        rows[key] = tools | dict.fromkeys(found["tools"].split(", ") if found else ())
+        rows[key] = tools | dict.fromkeys(match["tools"].split(", ") if match else ())
     return [f"- {path}: {', '.join(tools)}" if tools else path for path, tools in rows.items()]
 
 

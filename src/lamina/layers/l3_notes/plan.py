@@ -116,12 +116,12 @@ def plan_tail(
     `again` selects the items that are restored after the compaction and need not stay. The cap limits only the covered messages
     that are kept in addition. Messages after the notes always stay, since they exist nowhere else.
     """
-    at = next((index for index in range(len(items) - 1, -1, -1) if items[index].uuid == covered), None)
-    if at is None:
+    covered_index = next((index for index in range(len(items) - 1, -1, -1) if items[index].uuid == covered), None)
+    if covered_index is None:
         return None
     # The notes were written with the last summary in view, so they cover it and everything before it.
-    floor = next((index + 1 for index in range(at, -1, -1) if items[index].kind == "summary"), 0)
-    start = _widened(items, at + 1, floor, size, keep)
+    floor = next((index + 1 for index in range(covered_index, -1, -1) if items[index].kind == "summary"), 0)
+    start = _widened(items, covered_index + 1, floor, size, keep)
     wanted = {item.uuid for item in items[start:] if not again(item)} | (set(pinned) & {item.uuid for item in items})
     said_last = next((item.uuid for item in reversed(items) if item.role == "user" and _has_text(item)), None)
     if said_last is not None:
@@ -154,14 +154,14 @@ def _whole(items: Sequence[Item], wanted: set[str]) -> set[str]:
     for index, names in enumerate(ties):
         for name in names:
             groups.setdefault(name, []).append(index)
-    kept: set[str] = set()
+    whole: set[str] = set()
     todo = [index for index, item in enumerate(items) if item.uuid in wanted]
     while todo:
         index = todo.pop()
-        if items[index].uuid not in kept:
-            kept.add(items[index].uuid)
+        if items[index].uuid not in whole:
+            whole.add(items[index].uuid)
             todo += [other for name in ties[index] for other in groups.pop(name, ())]
-    return kept
+    return whole
 
 
 def _ties(item: Item) -> list[str]:

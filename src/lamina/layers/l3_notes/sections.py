@@ -1,4 +1,5 @@
-"""The sections of the notes: fixed headings with bodies that change (N1, N2). Pure.
+"""The sections of the notes: fixed headings with bodies that change (N1, N2). Pure, except that the files of
+`prompts/` are read once.
 
 Reads, checks, measures and cuts notes. Invariant: notes accepted by `read_notes` have exactly the template's headings and
 descriptions, in its order. `render` returns that text, and reading it again gives the same notes. Lines inside a code block are
@@ -10,14 +11,21 @@ worklog) are shown by their last lines once they are long.
 
 Invariants of such updates: lines that were not shown stay. A section over its limit is shown whole, so that it can be shortened.
 A line that exists already is not added again. An answer with a heading or description that is not in the template is rejected.
+
+The template and the prompt are either built in or the user's own (N5). `directive` asks the model for an update. Invariants: names
+in double braces are filled in one pass, so text from the notes is never taken for a name. The notes are inside a fence that they
+cannot close (G3).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple, TypeAlias
+from functools import cache
+from typing import Literal, NamedTuple, TypeAlias
 
+from ...core.fence import escape, reminder
+from ...core.prompt_files import prompt_sections, prompt_text
 from ...language.wording import plural
 
 Size: TypeAlias = Callable[[str], int]  # tokens of a text
@@ -89,9 +97,9 @@ def read_template(text: str) -> Template | Misfit:
     if not parts:
         return Misfit("it has no heading")
     described = []
-    for line, rest in parts:
-        italic = rest[0].strip() if rest and is_italic(rest[0].strip()) else ""
-        described.append(Section(SectionHead(line, italic), body_of(rest[1:] if italic else rest)))
+    for line, below in parts:
+        italic = below[0].strip() if below and is_italic(below[0].strip()) else ""
+        described.append(Section(SectionHead(line, italic), body_of(below[1:] if italic else below)))
     return Template(Notes(tuple(described), preamble))
 
 
@@ -102,12 +110,12 @@ def read_notes(text: str, template: Template) -> Notes | Misfit:
     for index, head in enumerate(template.heads):
         if index >= len(parts):
             return Misfit(f"the heading {head.line!r} is missing")
-        line, rest = parts[index]
+        line, below = parts[index]
         if line != head.line:
             return Misfit(f"found {line!r} where the heading {head.line!r} belongs")
-        if head.description and (not rest or rest[0].strip() != head.description):
+        if head.description and (not below or below[0].strip() != head.description):
             return Misfit(f"the description below {head.line!r} was changed")
-        sections.append(Section(head, body_of(rest[1:] if head.description else rest)))
+        sections.append(Section(head, body_of(below[1:] if head.description else below)))
     if len(parts) > len(sections):
         return Misfit(f"the heading {parts[len(sections)][0]!r} was added")
     return Notes(tuple(sections), preamble)
@@ -127,12 +135,12 @@ def is_fresh(notes: Notes, template: Template) -> bool:
 
 def sizes(notes: Notes, size: Size, *, section: int, total: int) -> Sizes:
     """Return the size of the notes and the sections to shorten."""
-    each = [Long(head.name, size(body)) for head, body in notes.sections]
+    measured = [Long(head.name, size(body)) for head, body in notes.sections]
     whole = size(render(notes))
-    long = [one for one in each if one.tokens > section]
+    long = [section_size for section_size in measured if section_size.tokens > section]
     if whole > total and not long:
-        largest = sorted(each, key=lambda one: -one.tokens)[:LARGEST]
-        long = [one for one in each if one in largest and one.tokens]
+        largest = sorted(measured, key=lambda section_size: -section_size.tokens)[:LARGEST]
+        long = [section_size for section_size in measured if section_size in largest and section_size.tokens]
     return Sizes(whole, tuple(long))
 
 
@@ -185,19 +193,19 @@ def is_italic(line: str) -> bool:
 
 
 def _level(line: str) -> int:
-    found = _HEADING.match(line)
-    return len(found[1]) if found else 0
+    heading = _HEADING.match(line)
+    return len(heading[1]) if heading else 0
 
 
 def _code_after(code: str, line: str) -> str:
     """Return the fence of the code block that is open after this line."""
-    found = _CODE.fullmatch(line)
-    if found is None:
+    mark = _CODE.fullmatch(line)
+    if mark is None:
         return code
     if not code:
         # A backtick later in the line makes it inline code.
-        return "" if found[1][0] == "`" and "`" in found[2] else found[1]
-    return "" if found[1].startswith(code) and not found[2].strip() else code
+        return "" if mark[1][0] == "`" and "`" in mark[2] else mark[1]
+    return "" if mark[1].startswith(code) and not mark[2].strip() else code
 
 
 def body_of(lines: list[str]) -> str:
@@ -233,10 +241,10 @@ def shown(notes: Notes, size: Size, *, to_shorten: Collection[str] = ()) -> Show
     for head, body in notes.sections:
         lines = body.split("\n")
         whole = head.name in to_shorten or not _is_long(head, body, size)
-        kept = len(lines) if whole else _end(lines, size)
-        if left := len(lines) - kept:
-            hidden[head.line] = left
-            body = "\n".join([left_out(left), *lines[left:]])
+        visible = len(lines) if whole else _end(lines, size)
+        if count := len(lines) - visible:
+            hidden[head.line] = count
+            body = "\n".join([left_out(count), *lines[count:]])
         sections.append(Section(head, body))
     return Shown(notes._replace(sections=tuple(sections)), hidden)
 
@@ -268,15 +276,15 @@ def merged(text: str, notes: Notes, template: Template, hidden: Mapping[str, int
     """Return the notes with the sections of this answer put in. Sections it does not contain stay unchanged."""
     heads = {head.line: head for head in template.heads}
     answered: dict[str, str] = {}
-    for line, rest in split(text, template.depth)[1]:
+    for line, below in split(text, template.depth)[1]:
         if line not in heads:
             return Misfit(f"the heading {line!r} was added")
         if line in answered:
             return Misfit(f"the heading {line!r} occurs twice")
-        given = _described(heads[line], rest)
-        if given is None:
+        body_read = _described(heads[line], below)
+        if body_read is None:
             return Misfit(f"the description below {line!r} was changed")
-        answered[line] = given
+        answered[line] = body_read
     if not answered:
         return Misfit("it has no heading")
     return notes._replace(
@@ -287,19 +295,113 @@ def merged(text: str, notes: Notes, template: Template, hidden: Mapping[str, int
     )
 
 
-def _described(head: SectionHead, rest: list[str]) -> str | None:
+def _described(head: SectionHead, below: list[str]) -> str | None:
     """Return the body of a section in an answer, or None if its description was changed. Leaving the description out is fine."""
-    first = next((line.strip() for line in rest if line.strip()), "")
+    first = next((line.strip() for line in below if line.strip()), "")
     if head.description and first == head.description:
-        return body_of(rest[next(at for at, line in enumerate(rest) if line.strip()) + 1 :])
-    if head.description and rest and is_italic(rest[0].strip()):
+        return body_of(below[next(index for index, line in enumerate(below) if line.strip()) + 1 :])
+    if head.description and below and is_italic(below[0].strip()):
         return None
-    return body_of(rest)
+    return body_of(below)
 
 
-def _new(old: str, given: str, hidden: int) -> str:
-    lines, there = given.split("\n"), old.split("\n") if old else []
+def _new(old: str, answer: str, hidden: int) -> str:
+    lines, existing = answer.split("\n"), old.split("\n") if old else []
     if lines[0].strip() in _ADDS:
-        known = {line.strip() for line in there if line.strip()}
-        return body_of([*there, *(line for line in lines[1:] if line.strip() not in known)])
-    return body_of([*there[:hidden], *(line for line in lines if not says_left_out(line))])
+        present = {line.strip() for line in existing if line.strip()}
+        return body_of([*existing, *(line for line in lines[1:] if line.strip() not in present)])
+    return body_of([*existing[:hidden], *(line for line in lines if not says_left_out(line))])
+
+
+How: TypeAlias = Literal["edit", "sections"]  # the fork edits the file, or answers with the sections that change
+
+OPEN, CLOSE = "<notes>", "</notes>"
+
+_NAME = re.compile(r"\{\{(currentNotes|notesPath)\}\}")
+
+
+@cache
+def own_template() -> Template:
+    template = read_template(prompt_text(__file__, "template"))
+    assert not isinstance(template, Misfit)
+    return template
+
+
+class Texts(NamedTuple):
+    """The template and prompt in use, either built in or the user's own."""
+
+    template: Template
+    prompt: str
+    remarks: tuple[str, ...] = ()  # why one of the user's texts was not used
+
+
+def texts_in_force(template_text: str | None, prompt: str | None) -> Texts:
+    """Return the user's texts if they are usable, else the built-in ones."""
+    template = read_template(template_text) if template_text is not None else own_template()
+    remarks: tuple[str, ...] = ()
+    if isinstance(template, Misfit):
+        remarks = (f"Your session notes template is not used: {template.why}. The built-in template is used instead.",)
+        template = own_template()
+    return Texts(template, (prompt or "").strip() or prompt_text(__file__, "update"), remarks)
+
+
+class NotesLimits(NamedTuple):
+    """The maximum size of the notes in tokens, scaled to the window."""
+
+    section: int
+    total: int
+
+
+def directive(
+    texts: Texts, notes: Notes, path: str, how: How, *, size: Size, limits: NotesLimits, failures: tuple[str, ...] = ()
+) -> str:
+    """Return the directive for the fork: the prompt, then the rules that apply to any prompt, then the failures of the last
+    answer."""
+    measured = sizes(notes, size, section=limits.section, total=limits.total)
+    quoted = str(escape(render(seen(texts, notes, size, measured).notes).rstrip("\n")))
+    parts = [fill(texts.prompt, quoted, path)]
+    answers = prompt_sections(__file__, "answers")
+    if "{{currentNotes}}" not in texts.prompt:
+        parts.append(answers["notes"] + "\n\n" + reminder([escape(quoted)]))
+    parts += [_sizes(measured, limits), answers[how].format(path=path)]
+    if failures:
+        parts.append("\n".join([answers["failures"], *(f"- {failure}" for failure in failures)]))
+    return "\n\n".join(parts)
+
+
+def seen(texts: Texts, notes: Notes, size: Size, measured: Sizes) -> Shown:
+    """Return the part of the notes shown to an update. A prompt written by the user gets all of them."""
+    if texts.prompt != prompt_text(__file__, "update"):
+        return Shown(notes, {})
+    return shown(notes, size, to_shorten=[section.name for section in measured.long])
+
+
+def fill(prompt: str, notes: str, path: str) -> str:
+    """Fill in the names in double braces, in one pass. Unknown names stay as they are."""
+    values = {"currentNotes": notes, "notesPath": path}
+    return _NAME.sub(lambda found: values[found[1]], prompt)
+
+
+def _sizes(measured: Sizes, limits: NotesLimits) -> str:
+    answers = prompt_sections(__file__, "answers")
+    size = answers["size"].format(total=f"{limits.total:,}", section=f"{limits.section:,}", now=f"{measured.total:,}")
+    if not measured.long:
+        return size
+    rows = [f"- {section.name}: about {section.tokens:,} tokens" for section in measured.long]
+    return "\n".join([size, answers["long"], *rows])
+
+
+def between_tags(answer: str) -> str | None:
+    """Return the text between the first opening and the last closing tag of an answer, or None if a tag is missing."""
+    start, end = answer.find(OPEN), answer.rfind(CLOSE)
+    if start < 0 or end < start:
+        return None
+    return _unwrapped(answer[start + len(OPEN) : end].strip())
+
+
+def _unwrapped(text: str) -> str:
+    """Remove a code block around the whole text: models like to wrap documents in one."""
+    lines = text.split("\n")
+    if len(lines) > 2 and lines[0].startswith("```") and lines[-1].strip() == "```":
+        return "\n".join(lines[1:-1])
+    return text

@@ -33,11 +33,28 @@ from ...disk.trees.rootdir import RootDir
 from ...disk.user_files import read_whole
 from ...fork.fork import ForkOutcome, run_fork
 from ...fork.handover import Handover
-from ...tools.edit import SCHEMA, EditRefusal, plan_edit
+from ...language.text import Text
+from ...tools.edit import EDIT_SCHEMA, EditRefusal, plan_edit
 from ...tools.tool import Builtin, Context, Tool, ToolOutput, failure
 from .plan import Cursor
-from .sections import Misfit, Notes, Size, Template, is_fresh, merged, read_notes, render, sizes
-from .template import How, NotesLimits, Texts, between_tags, directive, seen, texts_in_force
+from .sections import (
+    How,
+    Misfit,
+    Notes,
+    NotesLimits,
+    Size,
+    Template,
+    Texts,
+    between_tags,
+    directive,
+    is_fresh,
+    merged,
+    read_notes,
+    render,
+    seen,
+    sizes,
+    texts_in_force,
+)
 
 DIRECTORY = "session-memory"
 NAME = "summary.md"
@@ -58,7 +75,9 @@ def read_file(path: Path) -> bytes | None:
     """Return the content of the notes file, or None if there is no file yet."""
     data = read(path, MAX_NOTES + 1)
     if data is not None and len(data) > MAX_NOTES:
-        raise DiskError(str(path), f"is larger than {MAX_NOTES >> 20} MiB", "move it away, and Lamina starts a new one")
+        raise DiskError(
+            str(path), Text("is larger than {limit} MiB", limit=MAX_NOTES >> 20), "move it away, and Lamina starts a new one"
+        )
     return data
 
 
@@ -87,9 +106,9 @@ def move_beside(path: Path, *, expected: bytes) -> Path | None:
     with RootDir.open(path.parent) as root:
         if root.read_bytes(path.name, len(expected) + 1) != expected:
             return None
-        taken = {entry.name for entry in root.listdir()}
+        names_in_use = {entry.name for entry in root.listdir()}
         names = (f"{path.stem}.kept-{number}{path.suffix}" for number in range(1, MAX_BESIDE + 1))
-        free = next((name for name in names if name not in taken), None)
+        free = next((name for name in names if name not in names_in_use), None)
         if free is None:
             raise DiskError(str(path), f"cannot be renamed, since {MAX_BESIDE:,} older copies exist", "remove some of them")
         root.rename(path.name, free)
@@ -121,17 +140,17 @@ class Draft:
         )
         if isinstance(planned, EditRefusal):
             return failure(planned.sentence)
-        read = read_notes(planned.text, self.template)
-        if isinstance(read, Misfit):
-            self.altered = read.why
-            return failure(REFUSED.format(why=read.why))
+        notes = read_notes(planned.text, self.template)
+        if isinstance(notes, Misfit):
+            self.altered = notes.why
+            return failure(REFUSED.format(why=notes.why))
         self.text = planned.text
         return ToolOutput(CHANGED)
 
 
 def is_our_edit(tool: Tool) -> bool:
     """Return whether a host's tool is the built-in Edit, which the draft can replace."""
-    return tool.name == "Edit" and tool.schema == SCHEMA
+    return tool.name == "Edit" and tool.schema == EDIT_SCHEMA
 
 
 def with_draft(tools: tuple[Tool, ...], draft: Draft) -> tuple[Tool, ...]:
@@ -164,7 +183,7 @@ class NotesOrder(msgspec.Struct, frozen=True, kw_only=True):
 class Begun(NamedTuple):
     texts: Texts
     notes: Notes
-    found: bytes | None  # content of the file; the update is written only if it is still the same
+    content: bytes | None  # of the file; the update is written only if it is still the same
     nonsense: bool = False  # the file does not match the template
     remarks: tuple[str, ...] = ()
 
@@ -195,15 +214,15 @@ UpdateOutcome: TypeAlias = Updated | NotUpdated
 
 def load_texts(home: Path | None) -> Texts:
     """Return the texts in use. A user file that cannot be read is reported and ignored."""
-    given: dict[str, str | None] = {}
+    files: dict[str, str | None] = {}
     remarks: list[str] = []
     for name in ("template.md", "prompt.md"):
         try:
-            given[name] = read_config(home, name)
+            files[name] = read_config(home, name)
         except DiskError as error:
-            given[name] = None
+            files[name] = None
             remarks.append(f"{error} The built-in {name} is used instead.")
-    texts = texts_in_force(given["template.md"], given["prompt.md"])
+    texts = texts_in_force(files["template.md"], files["prompt.md"])
     return texts._replace(remarks=(*remarks, *texts.remarks))
 
 
@@ -219,12 +238,12 @@ def read_current(data: bytes | None, template: Template) -> Notes | Misfit | Non
 
 def begin(order: NotesOrder) -> Begun:
     texts = load_texts(order.home)
-    found = read_file(order.path)
-    current = read_current(found, texts.template)
+    content = read_file(order.path)
+    current = read_current(content, texts.template)
     if isinstance(current, Misfit):
         remark = f"{order.path} no longer matches the notes template: {current.why}. It is renamed, and new notes are started."
-        return Begun(texts, texts.template.notes, found, nonsense=True, remarks=(*texts.remarks, remark))
-    return Begun(texts, current or texts.template.notes, found, remarks=texts.remarks)
+        return Begun(texts, texts.template.notes, content, nonsense=True, remarks=(*texts.remarks, remark))
+    return Begun(texts, current or texts.template.notes, content, remarks=texts.remarks)
 
 
 def rewrite(order: NotesOrder, begun: Begun, handover: Handover, draft: Draft, size: Size) -> Flow[Rewritten | NotUpdated]:
@@ -256,8 +275,8 @@ def _with_sections(answer: str, before: str, begun: Begun, size: Size, limits: N
     notes = read_notes(before, texts.template)
     if isinstance(notes, Misfit) or not answer:
         return notes
-    found = sizes(begun.notes, size, section=limits.section, total=limits.total)
-    return merged(str(escape(answer)), notes, texts.template, seen(texts, begun.notes, size, found).hidden)
+    measured = sizes(begun.notes, size, section=limits.section, total=limits.total)
+    return merged(str(escape(answer)), notes, texts.template, seen(texts, begun.notes, size, measured).hidden)
 
 
 class _Tried(NamedTuple):
@@ -274,7 +293,7 @@ def _one_try(handover: Handover, prompt: str, order: NotesOrder) -> Flow[_Tried]
         while True:
             result = yield effect
             if isinstance(effect, RunTools):
-                failures += [one.text for one in result if one.is_error]
+                failures += [tool_result.text for tool_result in result if tool_result.is_error]
             effect = flow.send(result)
     except StopIteration as stop:
         return _Tried(stop.value, tuple(failures))
@@ -292,11 +311,11 @@ def _why_no_notes(outcome: ForkOutcome) -> str:
 
 
 def _checked(
-    read: Notes | Misfit, begun: Begun, size: Size, limits: NotesLimits, outcomes: tuple[ForkOutcome, ...]
+    answer: Notes | Misfit, begun: Begun, size: Size, limits: NotesLimits, outcomes: tuple[ForkOutcome, ...]
 ) -> Rewritten | NotUpdated:
-    if isinstance(read, Misfit):
-        return NotUpdated(read.why, outcomes)
-    notes = read._replace(preamble=begun.notes.preamble)
+    if isinstance(answer, Misfit):
+        return NotUpdated(answer.why, outcomes)
+    notes = answer._replace(preamble=begun.notes.preamble)
     if is_fresh(notes, begun.texts.template):
         return NotUpdated("nothing was noted", outcomes)
     if (tokens := size(render(notes))) > TOO_LONG * limits.total:
@@ -306,17 +325,17 @@ def _checked(
     return Rewritten(notes, outcomes)
 
 
-def finish(order: NotesOrder, begun: Begun, done: Rewritten | NotUpdated, size: Size) -> UpdateOutcome:
+def finish(order: NotesOrder, begun: Begun, rewritten: Rewritten | NotUpdated, size: Size) -> UpdateOutcome:
     """Write the checked notes, unless the file changed in the meantime: a change by the user wins."""
-    if isinstance(done, NotUpdated):
-        return done._replace(remarks=begun.remarks)
-    text = render(done.notes)
-    beside, expected = "", begun.found
-    if begun.nonsense and begun.found is not None:
-        moved = move_beside(order.path, expected=begun.found)
+    if isinstance(rewritten, NotUpdated):
+        return rewritten._replace(remarks=begun.remarks)
+    text = render(rewritten.notes)
+    beside, expected = "", begun.content
+    if begun.nonsense and begun.content is not None:
+        moved = move_beside(order.path, expected=begun.content)
         if moved is None:
-            return NotUpdated("the file changed in the meantime", done.outcomes, begun.remarks)
+            return NotUpdated("the file changed in the meantime", rewritten.outcomes, begun.remarks)
         beside, expected = str(moved), None
     if not publish(order.path, text.encode(), expected=expected):
-        return NotUpdated("the file changed in the meantime", done.outcomes, begun.remarks)
-    return Updated(order.cursor, size(text), done.outcomes, begun.remarks, beside)
+        return NotUpdated("the file changed in the meantime", rewritten.outcomes, begun.remarks)
+    return Updated(order.cursor, size(text), rewritten.outcomes, begun.remarks, beside)

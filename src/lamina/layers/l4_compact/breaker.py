@@ -18,6 +18,7 @@ import msgspec
 from ...conversation.compaction.cuts import is_said
 from ...core.policy import CompactPolicy
 from ...core.view import Item
+from ...language.text import Text
 from ...language.wording import counted
 
 # The name of the event that stores the state.
@@ -104,25 +105,33 @@ def explanation(ledger: BreakerLedger, policy: CompactPolicy, *, base: int = 0) 
     `base` is the size of the first request, if that alone leaves compaction no room."""
     match ledger.stopped:
         case "" if ledger.by_rules == policy.breaker:
-            return (
-                f"The model could not write the summary in {counted(ledger.by_rules, 'compaction')} in a row, so rules make all "
-                "summaries of this session from now on. Use /compact to ask the model again."
+            return Text(
+                "The model could not write the summary in {n} compaction in a row, so rules make all summaries of "
+                "this session from now on. Use /compact to ask the model again.|The model could not write the "
+                "summary in {n} compactions in a row, so rules make all summaries of this session from now on. Use "
+                "/compact to ask the model again.",
+                n=ledger.by_rules,
             )
         case "failing" if ledger.failures == policy.breaker:
-            return (
-                f"Compaction failed {counted(ledger.failures, 'time')} in a row, so automatic compaction is off for this "
-                "session. Use /compact to try again, or /clear to start a new session."
+            return Text(
+                "Compaction failed {n} time in a row, so automatic compaction is off for this session. Use /compact "
+                "to try again, or /clear to start a new session.|Compaction failed {n} times in a row, so automatic "
+                "compaction is off for this session. Use /compact to try again, or /clear to start a new session.",
+                n=ledger.failures,
             )
         case "thrashing":
-            return (
-                f"The window was full again within {counted(policy.thrash_turns, 'turn')} after "
-                f"{counted(ledger.refills, 'compaction')} in a row, so automatic compaction is off for this session. "
-                + (
-                    f"The first request alone has {base:,} tokens. Shorten the instructions or the list of tools."
-                    if base
-                    else "Something that is read repeatedly is too large for the window. "
-                    "Read smaller parts and then use /compact, or start a new session with /clear."
-                )
+            advice = Text(
+                "Something that is read repeatedly is too large for the window. "
+                "Read smaller parts and then use /compact, or start a new session with /clear."
             )
+            if base:
+                form = Text("The first request alone has {base:,} tokens. Shorten the instructions or the list of tools.")
+                advice = Text(form, base=base)
+            form = Text(
+                "The window was full again within {turns} after {compactions} in a row, so automatic compaction is off for this "
+                "session. {advice}"
+            )
+            turns, compactions = counted(policy.thrash_turns, "turn"), counted(ledger.refills, "compaction")
+            return Text(form, turns=turns, compactions=compactions, advice=advice)
         case _:
             return ""

@@ -24,7 +24,7 @@ from ...core.fence import escape
 from ...core.receipts import Fate, Told, write_receipt
 from ...core.records import Span
 from ...core.view import Item
-from ...language.wording import counted
+from ...language.wording import counted, shorten
 
 # Characters of an id that are shown and can be used to name it.
 SHORT = 8
@@ -155,8 +155,7 @@ def render_fold(kind: str, folded: Folded, count: int, node: str) -> str:
 def _folded(items: Sequence[Item], start: int, end: int, size: Size) -> Folded:
     said = next((item for item in items[start:end] if is_said(item)), None)
     words = " ".join(block.text for block in said.blocks if isinstance(block, Text)) if said is not None else ""
-    short = " ".join(words.split())
-    short = short if len(short) <= QUOTED else f"{short[: QUOTED - 1]}…"
+    short = shorten(" ".join(words.split()), QUOTED)
     return Folded(start, end, size(block for item in items[start:end] for block in item.blocks), short)
 
 

@@ -16,10 +16,9 @@ from ...core.log import BY_RESUME, Log, seeded
 from ...core.receipts import open_receipt, read_receipt
 from ...core.records import Boundary, Clear, Message, Record, Span
 from ...core.view import Item
-from ...disk.transcripts.resume import find_resume_point, records_in
-from ...disk.transcripts.store import RecordSource
+from ...disk.transcripts.resume import RecordSource, find_resume_point, records_in
 from ...language.wording import counted, plural
-from ...tools.expand import ExpandedPage
+from ...tools.tool import ExpandedPage
 
 # A page of about 10,000 tokens, which a model can read at once without filling its window.
 PAGE = 40_000

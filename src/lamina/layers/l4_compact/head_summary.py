@@ -1,6 +1,6 @@
 """Replaces the part of a transcript that is too large to load by a summary (C7, Z4), when a session is resumed. Pure.
 
-Only the end of such a transcript is loaded (disk/transcripts/oversized.py). The summary is made by rules from what was read of the part
+Only the end of such a transcript is loaded (disk/transcripts/resume.py). The summary is made by rules from what was read of the part
 before it: the first user message, and the records right before the cut. It is written as a boundary that keeps everything loaded, with
 a checkpoint at the cut, so the next resume starts there. It cannot be undone, because what it stands for does not fit into memory.
 """
@@ -14,7 +14,7 @@ from ...core.log import BY_RESUME, Log, checkpoint_state, seeded
 from ...core.policy import CompactPolicy
 from ...core.receipts import Told, write_receipt
 from ...core.records import Boundary, Checkpoint, Message, Preserved, Record, new_id
-from ...disk.transcripts.oversized import TranscriptHead
+from ...disk.transcripts.resume import TranscriptHead
 from .offline import mechanical
 
 # A rough count is enough here: the next request counts the conversation again.

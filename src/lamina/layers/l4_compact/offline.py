@@ -29,6 +29,7 @@ from ...core.blocks import Block, Text, ToolResult, ToolUse, Wire, read_content
 from ...core.errors import InputError
 from ...core.fence import escape
 from ...core.view import Item
+from ...language.wording import shorten
 
 # Shorter lines are labels, longer ones are data.
 SHORTEST, LONGEST = 20, 240
@@ -145,7 +146,7 @@ def _part(lines: Sequence[str], share: float) -> Sequence[str]:
     if share == 1.0:
         return lines
     most = max(LINE, int(max(map(len, lines), default=0) * share))
-    return [line if len(line) <= most else f"{line[:most]} […]" for line in lines[-max(LEAST_LINES, int(len(lines) * share)) :]]
+    return [shorten(line, most) for line in lines[-max(LEAST_LINES, int(len(lines) * share)) :]]
 
 
 def _sections(spoken: Sequence[Spoken]) -> list[tuple[str, list[str]]]:
@@ -182,8 +183,7 @@ def _texts(spoken: Sequence[Spoken]) -> list[str]:
 
 
 def _line(text: str, most: int = LINE) -> str:
-    plain = safe(" ".join(text.split()))
-    return plain if len(plain) <= most else f"{plain[:most]} […]"
+    return shorten(safe(" ".join(text.split())), most)
 
 
 def safe(text: str) -> str:

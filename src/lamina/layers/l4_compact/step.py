@@ -25,10 +25,11 @@ from ...conversation.compaction.restoration import size_of
 from ...conversation.state import Conversation
 from ...conversation.triggers import CompactionRoom, compaction_room, nearly_full
 from ...core.effects import Flow
-from ...core.errors import PromptTooLong
+from ...core.errors import NotCompacted, PromptTooLong
 from ...core.records import Boundary
 from ...core.usage import Usage
 from ...core.view import Item
+from ...language.text import Text
 from . import prefetch as ahead
 from .apply import apply_summary, put_together
 from .breaker import (
@@ -123,8 +124,13 @@ def _tell_no_room(c: Conversation, found: CompactionRoom) -> None:
     if not notice.sent and c.count.judged >= c.limits.autocompact:
         notice.sent = True
         c.notify(
-            f"The first request has {found.base:,} of {c.limits.effective:,} tokens, which no compaction can remove, so automatic "
-            "compaction waits until the window is nearly full. Shorten the instructions or the list of tools."
+            Text(
+                "The first request has {base:,} of {effective:,} tokens, which no compaction can remove, so "
+                "automatic compaction waits until the window is nearly full. Shorten the instructions or the list of "
+                "tools.",
+                base=found.base,
+                effective=c.limits.effective,
+            )
         )
 
 
@@ -146,7 +152,12 @@ def _compact_automatically(
     by_notes = None if hooks.instructions else (yield from quick(c, hooks))
     done = by_notes or (yield from _full(c, hooks, needed=needed, refused=refused, skip_model=skip))
     if hooks.refused:
-        c.notify(f"The conversation was not compacted: {hooks.refused.rstrip('.')}. Lamina tries again after your next message.")
+        c.notify(
+            Text(
+                "The conversation was not compacted: {refused}. Lamina tries again after your next message.",
+                refused=hooks.refused.rstrip("."),
+            )
+        )
         _write(c, msgspec.structs.replace(ledger, refused=_last_said(c)))
     elif done.done:
         _write(c, worked(ledger, done.boundary, by_hand=False, by_rules=bool(done.instead)))
@@ -189,9 +200,15 @@ def for_model(c: Conversation, quick: QuickCompaction) -> Flow[None]:
         return
     done = yield from _compact_automatically(c, ledger, quick, full=False, instructions=instructions, needed=False)
     if done.done:
-        c.notify(f"The model asked for a compaction: {done.tokens_before:,} to {done.tokens_after:,} tokens.")
+        c.notify(
+            Text(
+                "The model asked for a compaction: {tokens_before:,} to {tokens_after:,} tokens.",
+                tokens_before=done.tokens_before,
+                tokens_after=done.tokens_after,
+            )
+        )
     else:
-        c.notify(f"The model asked for a compaction, which was not possible: {done.why.rstrip('.')}.")
+        c.notify(Text("The model asked for a compaction, which was not possible: {why}.", why=done.why.rstrip(".")))
 
 
 def will_help(c: Conversation) -> bool:
@@ -200,14 +217,15 @@ def will_help(c: Conversation) -> bool:
 
 
 def compact(c: Conversation, quick: QuickCompaction, *, instructions: str = "", pivot: Pivot | None = None) -> Flow[Compacted]:
-    """Compact on request. `quick` is used unless there are instructions or a pivot message."""
+    """Compact on request, or raise NotCompacted. `quick` is used unless there are instructions or a pivot message."""
     if not c.settings.compaction:
-        return Compacted(why="compaction is turned off (setting lamina.compaction or LAMINA_DISABLE_COMPACT)")
+        raise NotCompacted("compaction is turned off (setting lamina.compaction or LAMINA_DISABLE_COMPACT)")
     hooks = CompactHooks(c, "manual", instructions)
     by_notes = None if hooks.instructions or pivot is not None else (yield from quick(c, hooks))
     done = by_notes or (yield from _full(c, hooks, needed=False, pivot=pivot))
-    if done.done:
-        _write(c, worked(BreakerLedger(), done.boundary, by_hand=True))
+    if not done.done:
+        raise NotCompacted(done.why or NOTHING)
+    _write(c, worked(BreakerLedger(), done.boundary, by_hand=True))
     return done
 
 
@@ -371,4 +389,4 @@ def _write(c: Conversation, ledger: BreakerLedger, why: str = "") -> None:
     c.record_event(EVENT, ledger.to_json())
     found = compaction_room(c)
     if sentence := explanation(ledger, c.policy.compact, base=0 if found.enough else found.base):
-        c.notify(f"{sentence} Last reason: {why}." if why else sentence)
+        c.notify(Text("{sentence} Last reason: {why}.", sentence=sentence, why=why) if why else sentence)

@@ -25,7 +25,8 @@ from ...core.prompt_files import prompt_sections
 from ...core.reply import Reply
 from ...core.view import Item
 from ...fork.handover import Handover, altered
-from ...language.wording import counted
+from ...language.text import Text
+from ...language.wording import counted, shorten
 from .plan import SummaryPlan
 from .summary_tags import find_summary
 
@@ -59,7 +60,9 @@ def read_summary(reply: Reply, *, most: int, tokens: Tokens) -> Summary | Reject
     if len(found.encode(errors="replace")) < LEAST_BYTES:
         return Rejected("it is too short" if found.strip() else "it is empty")
     if (size := tokens(found)) >= most:
-        return Rejected(f"it is no smaller than the messages it would replace ({size:,} of {most:,} tokens)")
+        return Rejected(
+            Text("it is no smaller than the messages it would replace ({size:,} of {most:,} tokens)", size=size, most=most)
+        )
     return Summary(_safe(found))
 
 
@@ -150,5 +153,5 @@ def beginning(items: Sequence[Item]) -> str:
     """Quote the beginning of the first item that has text, in one line."""
     for item in items:
         if words := " ".join(words_of(item.blocks).split()):
-            return f"“{words[:BEGINNING]}”" + ("…" if len(words) > BEGINNING else "")
+            return f"“{shorten(words, BEGINNING)}”"
     return "(a message without text)"

@@ -16,11 +16,11 @@ from typing import NamedTuple
 from ...core.blocks import Wire
 from ...core.claude_home import new_memory_file
 from ...core.fence import escape
-from ...core.memory_requests import asks_to_remember, to_remember
 from ...core.settings.kinds import printable
 from ...fork.offline_run import run_so_far, texts_of, tool_call
 from ...language.dates import COMPUTED
 from ...language.detection import labels_for
+from ...language.memory_requests import asks_to_remember, to_remember
 from ...language.terms import terms
 from ...providers.offline.back_references import says_nothing
 from ...providers.offline.memory_note import Note, items, named, no_memory, note_of, noted, with_dates

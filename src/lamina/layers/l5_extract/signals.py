@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from ...core.excluded_kinds import no_memory
-from ...core.invisible import has_invisible
-from ...core.memory_requests import asks_for_memory
 from ...language.connectives import Reason, marked_reason, without_so
+from ...language.excluded_kinds import no_memory
+from ...language.invisible import has_invisible
+from ...language.memory_requests import asks_for_memory
 from ...memory.guard.own_words import split_pasted
 from ...memory.guard.support import flips
 from ...providers.offline.back_references import divide_content, points_back, says_nothing

@@ -41,8 +41,7 @@ from ...memory.store.daily_logs import is_found
 from ...memory.store.index import read_entries
 from ...memory.store.topic import INDEX, PERSONAL, read_topic
 from ...tools.permissions.readonly.paths import within
-from ...tools.permissions.request import Allow, Deny
-from ...tools.permissions.rules import WRITERS
+from ...tools.permissions.request import WRITERS, Allow, Deny
 from ...tools.tool import FileChange, KeeperVerdict, Tool, ToolOutput, failure, guard
 
 # Matches are for checking a suspicion; more of them would be reading.

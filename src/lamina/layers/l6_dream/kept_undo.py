@@ -20,6 +20,7 @@ from ...core.decoding import UNDECODABLE
 from ...core.errors import DiskError
 from ...disk.trees.rewrite import remove_tree
 from ...disk.trees.rootdir import RootDir
+from ...language.text import encodable
 from ...memory.store.contract import MOST_READ
 from ...memory.store.index import MOST_INDEX
 from ...memory.store.journal import digest_of
@@ -78,7 +79,7 @@ def keep_undo(root: RootDir, dream: str, kept: KeptUndo, texts: Mapping[str, byt
         for name, data in copies.items():
             if data is not None:
                 root.replace(f"{home}/{name}", data, durability="process")
-        root.replace(f"{home}/undo.json", msgspec.json.encode(kept), durability="process")
+        root.replace(f"{home}/undo.json", msgspec.json.encode(kept, enc_hook=encodable), durability="process")
         for old in list_undos(root, dream)[MOST_KEPT:]:
             drop_undo(root, dream, old.id)
     except DiskError:

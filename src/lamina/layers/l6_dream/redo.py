@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from ...core.errors import InputError
+from ...language.text import Text
 from ...memory.store.contract import MOST_READ, ChangeReason
 from ...memory.store.decided import drop_decision, read_decisions
 from ...memory.store.directory import DirectoryStore
@@ -49,8 +50,8 @@ class RedoneDream(NamedTuple):
 def redo(gated: GatedStore, dream: str, undo: str) -> RedoneDream:
     """Apply again what an undo took back. A dream that was undone as a whole counts as completed again."""
     gated.check("user")
-    root, what = gated.store.root, f"dream {dream}"
-    with hold_dreams(gated, what, "cannot be applied again"):
+    root, what = gated.store.root, Text("dream {id}", id=dream)
+    with hold_dreams(gated, what, "cannot be applied again while another dream changes memories"):
         record, kept = read_record(root, dream), read_undo(root, dream, undo)
         if record is None or kept is None or record.status not in ("completed", "undone") or record.phase == "undoing":
             raise InputError(what, "has nothing to apply again", "look at the dream to see its changes")
@@ -73,7 +74,7 @@ def _apply(store: DirectoryStore, record: DreamRecord, kept: KeptUndo) -> Restor
     store.repair()
     texts = read_undone(store.root, record.id, kept)
     if texts is None:
-        raise InputError(f"dream {record.id}", "cannot be applied again, because part of it is no longer kept")
+        raise InputError(Text("dream {id}", id=record.id), "cannot be applied again, because part of it is no longer kept")
     for one in kept.files:
         if digest_of(store.root.read_bytes(one.file, MOST_READ)) not in (one.left, one.was):
             raise InputError(one.file, CHANGED)

@@ -74,8 +74,12 @@ def tell_once(c: Conversation, stop: DreamStop) -> None:
 
 def recover_dreams(c: Conversation) -> None:
     """Recover from a crashed dream at the start of a session, and notify the user. Costs one stat if there is nothing to do."""
+    isolate(c, LAYER, _recover)
+
+
+def _recover(c: Conversation) -> None:
     lock = stat_lock(c.host.memory) if c.host.memory is not None else None
     if lock is not None and lock.st_size > 0:
         from .undo import recover_memory
 
-        isolate(c, LAYER, lambda _: c.notify(*recover_memory(c.cwd, c.home, c.settings)))
+        c.notify(*recover_memory(c.cwd, c.home, c.settings))

@@ -29,7 +29,7 @@ import msgspec
 from ...core.errors import DiskError, InputError, UndoOrder
 from ...core.settings.resolution import Settings
 from ...disk.locks.dream_lock import DreamLock, HeldDreamLock, NotWon
-from ...language.wording import counted, plural
+from ...language.text import Text
 from ...memory.memory import Memory
 from ...memory.store.contract import MOST_READ, ChangeReason
 from ...memory.store.decided import Decision, keep_decision
@@ -123,17 +123,20 @@ def undo_changes(gated: GatedStore, dream: str, files: Collection[str], *, now: 
     gated.check("user")
     record = read_record(gated.store.root, dream)
     if record is None or record.status != "completed":
-        raise InputError(f"dream {dream}", "has no changes to undo", _LIST)
+        raise InputError(Text("dream {id}", id=dream), "has no changes to undo", _LIST)
     for file in files:
         if all(change.file != file for change in record.changes):
-            raise InputError(file, f"was not changed by dream {dream}", _LIST)
+            raise InputError(file, Text("was not changed by dream {dream}", dream=dream), _LIST)
     named = ", ".join(sorted(files)[:MOST_FILES_NAMED])
     why = ChangeReason("user", f"undid the change of {named} by dream {dream}", dream=dream)
     pending = [proposal for proposal in _pending(gated, dream) if proposal.file in files]
-    with hold_dreams(gated, f"dream {dream}", "cannot be undone"):
+    with hold_dreams(gated, Text("dream {id}", id=dream), CANNOT_UNDO):
         done = _restore(gated.store, record, why=why, only=files, keep=_Keep(now, tuple(pending)))
     _withdraw(gated, pending, now)
     return done
+
+
+CANNOT_UNDO = Text("cannot be undone while another dream changes memories")
 
 
 def hold_dreams(gated: GatedStore, what: str, problem: str) -> AbstractContextManager[object]:
@@ -144,7 +147,7 @@ def hold_dreams(gated: GatedStore, what: str, problem: str) -> AbstractContextMa
     if isinstance(hold, HeldDreamLock):
         return hold
     if any(one.phase in ("applying", "undoing") for one in read_records(root) if is_open(one)):
-        raise InputError(what, f"{problem} while another dream changes memories", "try again in a moment")
+        raise InputError(what, problem, "try again in a moment")
     return nullcontext()
 
 
@@ -314,23 +317,30 @@ def _recover_dream(gated: GatedStore, record: DreamRecord, now: float) -> str:
     try:
         if record.phase == "undoing":
             done = _undo_dream(gated, record, now, keep=False)
-            return f"The undo of dream {record.id} was interrupted and has now been finished{_describe_left(done)}."
+            form = Text("The undo of dream {id} was interrupted and has now been finished{left}.")
+            return Text(form, id=record.id, left=_describe_left(done))
         if record.phase == "applying":
             done = take_back(gated, record, now=now, why="it was stopped while changing memories")
-            back = f"{counted(len(done.back), 'memory')} {plural(len(done.back), 'was', 'were')} restored"
-            return f"Dream {record.id} was stopped while changing memories; {back}{_describe_left(done)}."
+            form = Text(
+                "Dream {id} was stopped while changing memories; {n} memory was restored{left}."
+                "|Dream {id} was stopped while changing memories; {n} memories were restored{left}."
+            )
+            return Text(form, id=record.id, n=len(done.back), left=_describe_left(done))
         ended = msgspec.structs.replace(record, status="failed", ended=now, why="its process ended early")
         write_record(gated.store.root, ended)
-        return f"Dream {record.id} was stopped before it changed anything. Its copy was removed."
+        return Text("Dream {id} was stopped before it changed anything. Its copy was removed.", id=record.id)
     except DiskError as error:
-        return f"Dream {record.id} was interrupted and could not be recovered yet: {error}"
+        return Text("Dream {id} was interrupted and could not be recovered yet: {error}", id=record.id, error=error)
 
 
 def _describe_left(done: UndoneDream) -> str:
     if not done.left:
         return ""
     files = ", ".join(skipped.file for skipped in done.left[:5])
-    return f"; not restored, because {plural(len(done.left), 'it was', 'they were')} changed since: {files}"
+    form = Text("; not restored, because it was changed since: {files}")
+    if len(done.left) > 1:
+        form = Text("; not restored, because they were changed since: {files}")
+    return Text(form, files=files)
 
 
 def undo(gated: GatedStore, dream: str | None = None, *, now: float) -> UndoneDream:
@@ -345,7 +355,7 @@ def undo(gated: GatedStore, dream: str | None = None, *, now: float) -> UndoneDr
     record = _choose_dream(read_records(root), dream)
     hold = lock.acquire(lock.last_ns())
     if isinstance(hold, NotWon) and half is not None and half.phase == "applying":
-        raise InputError(f"dream {record.id}", "cannot be undone while another dream changes memories", "try again in a moment")
+        raise InputError(Text("dream {id}", id=record.id), CANNOT_UNDO, "try again in a moment")
     with hold if isinstance(hold, HeldDreamLock) else nullcontext():
         write_record(root, msgspec.structs.replace(record, phase="undoing"))
         try:
@@ -360,17 +370,19 @@ def _choose_dream(known: list[DreamRecord], dream: str | None) -> DreamRecord:
     undoable = [record for record in known if record.status == "completed" and is_real(record)]
     if dream is None:
         if not undoable:
-            raise InputError("dream", f"there is nothing to undo (the last {KEPT} dreams are kept)", _LIST)
+            raise InputError("dream", Text("there is nothing to undo (the last {limit} dreams are kept)", limit=KEPT), _LIST)
         return undoable[0]
     record = next((record for record in known if record.id == dream), None)
     if record is None:
-        raise InputError(f"dream {dream}", f"not found (the last {KEPT} dreams are kept)", _LIST)
+        raise InputError(Text("dream {id}", id=dream), Text("not found (the last {limit} dreams are kept)", limit=KEPT), _LIST)
     if record.status == "undone":
-        raise InputError(f"dream {dream}", "is already undone", _LIST)
+        raise InputError(Text("dream {id}", id=dream), "is already undone", _LIST)
     if record.status == "running":
-        raise InputError(f"dream {dream}", "is still running", _RUNS)
+        raise InputError(Text("dream {id}", id=dream), "is still running", _RUNS)
     if record not in undoable:
-        raise InputError(f"dream {dream}", f"has no changes to undo (status: {record.status})", _LIST)
+        raise InputError(
+            Text("dream {id}", id=dream), Text("has no changes to undo (status: {status})", status=record.status), _LIST
+        )
     if undoable[0] != record:
-        raise UndoOrder(f"dream {dream}", f"dream {undoable[0].id}")
+        raise UndoOrder(Text("dream {id}", id=dream), Text("dream {id}", id=undoable[0].id))
     return record

@@ -38,7 +38,7 @@ from ...core.settings.collection_kinds import HOOK_TABLE, NO_ENTRIES
 from ...core.settings.kinds import printable
 from ...disk.home.agent_files import list_agent_files, list_agent_places
 from ...prompt.safe_read import UnusableFile, read_text
-from ...tools.hooks.events import Event, plan_hooks
+from ...tools.hooks.protocol import Event, plan_hooks
 from ...tools.tool import Tool
 
 Source: TypeAlias = Literal["built-in", "user", "project"]

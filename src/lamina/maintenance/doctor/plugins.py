@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ...disk.regular_file import open_regular
 from ...language.wording import counted
 from ...memory.auto_memory import auto_memory
 from ..install import claude_code, codex, mcp_agents
@@ -71,7 +72,7 @@ def _modified(path: Path) -> float:
 
 def _troubles(transcript: Path) -> Iterator[str]:
     try:
-        with open(transcript, "rb") as file:
+        with open_regular(transcript) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_READ))
             lines = file.read(MOST_READ).split(b"\n")
     except OSError:

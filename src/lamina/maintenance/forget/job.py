@@ -22,8 +22,7 @@ import msgspec
 from ...core.errors import DiskError
 from ...core.settings import Settings
 from ...disk.files import read, remove, replace
-from ...disk.home.loading import settings_in_force
-from ...disk.settings_files import user_home
+from ...disk.settings_files import settings_in_force, user_home
 from ...disk.temp_files import sweep_temps
 from ...history.sessions import memories, sessions
 from ...memory.store.index import INDEX

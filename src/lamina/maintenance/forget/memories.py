@@ -3,8 +3,8 @@
 Computes the changes without making them. A memory with the subject in its name, description or file name is removed as a whole,
 with all its journal lines. Any other memory loses the parts that contain the subject, and is removed if nothing is left. The
 journal's contents follow the same rule, and its digests are updated to match. Pending changes with the subject are removed, and
-so are copies kept by dreams, so that no undo restores it. Caches are removed, and so is git's copy, which is rebuilt from the
-journal.
+so are copies kept by dreams, so that no undo restores it. Caches are removed, and so is the git copy that
+earlier versions kept.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from ...core.errors import DiskError
 from ...core.front_matter import read_front_matter
 from ...disk.database import is_database
 from ...disk.files import read
-from ...disk.regular_file import FileStamp, stamp_of
+from ...disk.regular_file import FileStamp, open_regular, stamp_of
+from ...language.text import Text
 from ...memory.store.index import read_entries
 from ...memory.store.journal import JournalLine, digest_of
 from ...memory.store.topic import fold_name, read_topic
@@ -134,12 +135,12 @@ def _data(root: MemoryRoot, path: Path) -> bytes | None:
     if is_database(path) or path.name.startswith("vectors-"):
         return b""
     if root.shared:  # a team's files may belong to others
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             data: bytes | None = file.read(MOST_BYTES + 1)
     else:
         data = read(path, MOST_BYTES + 1)
     if data is not None and len(data) > MOST_BYTES:
-        raise DiskError(str(path), f"is larger than {MOST_BYTES >> 20} MiB", "check it by hand")
+        raise DiskError(str(path), Text("is larger than {limit} MiB", limit=MOST_BYTES >> 20), "check it by hand")
     return data
 
 

@@ -25,6 +25,8 @@ NAME = "claude-code"
 AUTHOR = "The Lamina authors"
 PLUGIN, HOOKS, SERVERS = Path(".claude-plugin") / "plugin.json", Path("hooks") / "hooks.json", Path(".mcp.json")
 SERVER = "mem"
+# Seconds that a call by the model may take. Agents wait for minutes by themselves; the first search in thousands of sessions takes ten.
+TOOL_SECONDS = 30
 # What Claude Code fills into the input of a call, by field.
 _SESSION = ("session_id", "transcript_path", "cwd", "agent_id")
 # Only these shapes can be replaced; see mcp/hook_results.py.
@@ -162,7 +164,7 @@ def _with_server(old: bytes | None, path: str) -> bytes:
     before = servers if isinstance(servers, dict) else {}
     if SERVER in before and not _is_ours(before[SERVER]):
         raise InputError(path, f"has another server named {SERVER}, so nothing was changed", "rename it, then try again")
-    entry = {"command": program, "args": arguments}
+    entry = {"command": program, "args": arguments, "timeout": TOOL_SECONDS * 1000}
     return write_object({**document, "mcpServers": {**before, SERVER: entry}}, old)
 
 

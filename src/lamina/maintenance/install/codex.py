@@ -14,7 +14,7 @@ from typing import Any
 from ...core.errors import DiskError, InputError, UsageError
 from ...core.prompt_files import prompt_text
 from ...disk.home.agent_homes import agent_homes
-from .claude_code import lamina_command
+from .claude_code import TOOL_SECONDS, lamina_command
 from .file_change import AgentReport, change_files, read_file, remove_empty
 from .hook_entries import COMMAND_SECONDS, guarded_command, holds_entries, with_entries, without_entries
 from .marked_section import MARKDOWN, TOML, MarkStyle, holds_section, with_section, without_section
@@ -133,6 +133,7 @@ def _table() -> str:
         "[mcp_servers.lamina]",
         f"command = {_quoted(program)}",
         f"args = [{listed}]",
+        f"tool_timeout_sec = {TOOL_SECONDS}",
         "# `lamina.memoryMode` decides whether a change of memory waits for you in `lamina inbox`.",
         'default_tools_approval_mode = "approve"',
     )

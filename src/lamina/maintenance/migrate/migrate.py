@@ -23,7 +23,7 @@ from ...core.errors import DiskError, InputError
 from ...disk.files import read, remove
 from ...disk.git import git_program, run_git
 from ...disk.paths.project import slug
-from ...disk.transcripts.search import project_directories
+from ...disk.regular_file import subdirectories
 from ...disk.trees.rewrite import move, remove_empty, remove_tree
 from ...disk.trees.rootdir import RootDir
 from ...memory.store.contract import ChangeReason
@@ -88,7 +88,7 @@ def candidates(home: Path, project: Path, roots: tuple[str, ...]) -> list[MovedP
 
 def gone(home: Path, project: Path) -> list[KnownProject]:
     """Return the stored projects whose path no longer exists."""
-    identities = ((directory, read_identity(directory)) for directory in project_directories(home / "projects"))
+    identities = ((directory, read_identity(directory)) for directory in subdirectories(home / "projects"))
     found = [KnownProject(directory, Path(one.path), one) for directory, one in identities if one is not None]
     return [one for one in found if one.path != project and not os.path.lexists(one.path)]
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 
-from ...core.memory_requests import asks_to_remember, to_remember
+from ...language.memory_requests import asks_to_remember, to_remember
 from .sources import weigh_words, words
 from .support import content, negated
 
 # An approval is short; a longer message has another subject.
-APPROVAL_WORDS = 12
+APPROVAL_WORDS = 16
 
 # Words that approve of what was done and ask for more of it.
 APPROVES = re.compile(
     r"\b(?:exactly|perfect|great|excellent|nice|love (?:it|this|that)|well done|good (?:call|choice|idea|job|work)|right call"
     r"|keep (?:doing|it)|like (?:that|this)|yes|yep|yeah|agreed|works for me|spot on|looks good|lgtm|sounds good"
-    r"|genau|perfekt|super|prima|weiter so|gut so|klasse|einverstanden|parfait|exacto)\b"
-    r"|完美|很好|太好了|不错|对了|没错|就这样|就这么|保持|正是|完璧|いいね|良い|よい|その調子|その通り|最高|좋아|좋네|완벽|그대로|훌륭|맞아",
+    r"|genau|perfekt|super|prima|weiter so|gut so|klasse|einverstanden|parfait|exactement"
+    r"|impeccable|c['’]est (?:ça|bien|très bien)|continue comme ça|exacto|perfecto|eso es|así está bien|sigue así)\b"
+    r"|完美|很好|太好了|不错|对了|没错|就这样|就这么|保持|正是|完璧|いいね|良い|よい|その調子|その通り|最高|いい(?:感じ|です)|それで(?:いい|お願い)|좋아|좋네|완벽|그대로|훌륭|맞아",
     re.IGNORECASE,
 )
 # A message that goes on to the next thing accepts the answer before it, if it objects to nothing.
@@ -28,8 +29,8 @@ _MOVES_ON = re.compile(
     re.IGNORECASE,
 )
 _OBJECTS = re.compile(
-    r"[?？]|\b(?:but|instead|wrong|revert|undo|actually|rather|hmm+|wait|why|again|shorter|too|aber|stattdessen|falsch|zurück)\b"
-    r"|但|不过|撤销|回滚|为什么|でも|違|戻して|하지만|틀렸|되돌",
+    r"[?？]|\b(?:but|instead|wrong|revert|undo|actually|rather|hmm+|wait|why|again|shorter|too|nein|aber|stattdessen|falsch|zurück|mais|pero)\b"
+    r"|但|不过|撤销|回滚|为什么|でも|違|いいえ|戻して|하지만|아니|틀렸|되돌",
     re.IGNORECASE,
 )
 

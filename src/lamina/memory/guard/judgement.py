@@ -2,8 +2,9 @@
 
 There is one rule: what is not the user's own sentence, with the same numbers, negation and subject, waits for the user's approval and
 names its origin. It holds for every type of memory, for its description and for each sentence of its text. An approval ("perfect") backs
-what the assistant proposed of its own: an answer in whose turn nothing was read, pasted or received. What the model concludes behind
-"How to apply", and the names it chooses, may be its own words, but not those of another text.
+what the assistant proposed of its own, with the same numbers and negation: an answer in whose turn nothing was read, pasted or received.
+What a later message takes back counts no more. What the model concludes behind "How to apply", and the names it chooses, may be its own
+words, but not those of another text; a conclusion adds no option, path or address, and a name no "not".
 
 A line `**Said:** "…"`, in which a model quotes the user, is removed: the user's messages are searched in any case. The words that back a
 memory go into the journal as the reason.
@@ -12,17 +13,18 @@ memory go into the journal as the reason.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from ...core.invisible import remove_invisible
-from ...providers.offline.judge.cues import CUES
+from ...language.invisible import remove_invisible
+from ...providers.offline.judge.cues import CUES, TAKEN_BACK
 from ..store.topic import PERSONAL, Topic, read_topic
 from .approval import accepts
 from .copies import is_copied, visible_texts
-from .own_sentence import find_sentence, read_sense
+from .facts import exact_words
+from .own_sentence import find_sentence, is_proposed, read_sense
 from .sources import ASSISTANT, ForeignText, Runs, Sources, UserWords, strings_in, word_runs
-from .support import Statement, closest, content, covers, is_taken, statements
+from .support import NEGATION, Statement, closest, content, covers, is_taken, negated, shared, statements, without_idioms
 from .word_forms import missing
 
 # Limit for the user's words in the journal.
@@ -139,17 +141,23 @@ def _read_claim(topic: Topic, old: Topic | None) -> Claim:
 
 
 def _is_mixed(claim: Claim, heard: Sources) -> bool:
-    """Whether the advice or a name of a memory comes from another text."""
+    """Whether the advice or a name of a memory comes from another text, or the advice has an option, a path or an address of its own."""
     texts, own = [each.text for each in heard.data], frozenset().union(*(content(one.own) for one in heard.said))
-    return _has_foreign_label(claim, heard) or any(is_taken(each, texts, own) for each in claim.advice)
+    exact = exact_words("\n".join((*(each.text for each in claim.statements), *(one.own for one in heard.said))))
+    return _has_foreign_label(claim, heard) or any(
+        is_taken(each, texts, own) or not exact_words(each.text) <= exact for each in claim.advice
+    )
 
 
 def _has_foreign_label(claim: Claim, heard: Sources) -> bool:
-    """Whether a name says more than the user and the memory do: many words, or a few that stand in another text."""
+    """Whether a name says more than the user and the memory do: many words, a few that stand in another text, or a "not"."""
     memory = re.sub(r"[./@:#_-]", " ", claim.memory)  # a name is made from the parts of an address
     known = read_sense("\n".join((memory, *(one.own for one in heard.said)))).words
+    may_negate = any(NEGATION.search(text) for text in (claim.memory, *(one.own for one in heard.said)))
     for label in claim.labels:
         new = missing(read_sense(label.replace("-", " ").replace("_", " ")).words, known)
+        if not may_negate and NEGATION.search(label.replace("_", "-")):
+            return True
         if len(new) > MOST_NEW_IN_NAME or (
             len(new) > 1 and any(not missing(new, read_sense(each.text).words) for each in heard.data)
         ):
@@ -159,21 +167,34 @@ def _has_foreign_label(claim: Claim, heard: Sources) -> bool:
 
 def _find_support(claims: Sequence[Statement], memory: str, heard: Sources, about_user: bool = False) -> BackedQuote | None:
     """Return the user's words that back all statements: their own sentences in one message, or an approval of an answer."""
-    for said in reversed(heard.said):
+    claims = [each for each in claims if each.content or negated(each.text)]  # "Keep doing that." says nothing by itself
+    wanted = frozenset().union(*(each.content for each in claims))
+    for place, said in reversed([*enumerate(heard.said)]):
         own = said.own
+        if _is_taken_back(wanted, heard.said[place + 1 :]):
+            continue
         if about_user and CUES["you"].search(own) and not CUES["i"].search(own):
             continue
         quotes = [find_sentence(each.text, own, memory) for each in claims]
         found = list(dict.fromkeys(quote for quote in quotes if quote is not None))
         if claims and len(quotes) == sum(quote is not None for quote in quotes):
             return BackedQuote(" ".join(found), said)
-        if not about_user and not said.read and accepts(own, own) and _proposes(said.before, claims, heard):
+        others = [each for each, quote in zip(claims, quotes, strict=True) if quote is None]
+        if not about_user and not said.read and accepts(own, own) and _proposes(said, others, heard):
             return BackedQuote(own, said)
     return None
 
 
-def _proposes(answer: str, claims: Sequence[Statement], heard: Sources) -> bool:
-    """Whether an answer of the assistant says this, and no other text does."""
-    own = frozenset().union(*(content(one.own) for one in heard.said))
-    taken = any(is_taken(each, [data.text for data in heard.data], own) for each in claims)
-    return not taken and covers(frozenset().union(*(each.content for each in claims)), content(answer))
+def _is_taken_back(wanted: Collection[str], later: Sequence[UserWords]) -> bool:
+    """Whether a later message takes this back: the next one, or another that names it."""
+    return any(
+        TAKEN_BACK.search(without_idioms(one.own)) is not None and (place == 0 or shared(wanted, content(one.own)))
+        for place, one in enumerate(later)
+    )
+
+
+def _proposes(approval: UserWords, claims: Sequence[Statement], heard: Sources) -> bool:
+    """Whether the answer that a message approves of says all of this, and no other text does."""
+    own = "\n".join(one.own for one in heard.said)
+    taken = any(is_taken(each, [data.text for data in heard.data], content(own)) for each in claims)
+    return not taken and is_proposed([each.text for each in claims], approval.before, own)

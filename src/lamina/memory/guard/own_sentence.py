@@ -2,31 +2,35 @@
 
 A statement of a memory may change the form and the order of the user's words, and may say that the user wants it. It may add no word, and
 leave none out: a word that is left out may be the condition, the subject, or the one that says that somebody else believes it. Only the
-reason, and a clause that stands alone ("…, and I work in Rome"), may be missing. Words that carry no content count on neither side. This
-compares words, not meanings, in the seven languages that extraction serves.
+reason, and a clause that stands alone ("…, and I work in Rome"), may be missing. Words that carry no content count on neither side. A part
+of a sentence may move, but two words may not change places around a third ("tabs, not spaces"). This compares words, not meanings, in the
+seven languages that extraction serves.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from ...core.memory_requests import asks_to_remember, to_remember
 from ...language.connectives import consequence, marked_reason
 from ...language.dates import COMPUTED
-from ...language.terms import pairs
+from ...language.memory_requests import asks_to_remember, to_remember
+from ...language.terms import normal, pairs, stem
 from ...providers.offline.judge.cues import CUES, NOT_MEANT, TAKEN_BACK, any_of
 from ...providers.offline.reasons import reason
 from .approval import APPROVES
 from .sources import words
-from .support import NEGATION, without_idioms
+from .support import NEGATION, REJECTS, content, flips, negated, weight, without_idioms
 from .word_forms import PHRASES, content_words, kana_verbs, missing
 
 # Sentences of one message that a statement may join.
 WINDOW = 3
+# A memory of what the user approved of may have one word that is in neither message, or two characters.
+MOST_ADDED = 1.0
 # A statement with more words than this is not a sentence.
 MOST_WORDS = 60
 
@@ -51,7 +55,9 @@ _POLITE = any_of(r"\b(?:can|could|would|will) (?:you|we)\b", r"\b(?:would|['’]
 # A short part at the beginning of a sentence, and what it may say besides an approval.
 _FIRST_PART = re.compile(r"(?P<part>[A-Za-zß-ÿ'’]+(?: [A-Za-zß-ÿ'’]+){0,2}|[^\x00-\x7f，、！。；]{1,6})\s*[,，、!！]\s*")
 _ANSWERS = re.compile(
-    "no|(?:that was )?right|sure|good|great|nein|gut|non|bon|bueno|不|好|对|就是这样|いや|아니요?|맞아요", re.IGNORECASE
+    "no|(?:that was )?right|wrong|sure|good|great|nein|falsch|gut|non|bon|bueno|不|不[对對是行]|错了|好|对|就是这样|いや|いいえ|違います?"
+    "|아니(?:요|에요)?|맞아요",
+    re.IGNORECASE,
 )
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 # The user's words for a date.
@@ -82,6 +88,22 @@ _PRONOUN = (
 _AND = re.compile(rf"[,，;；—–]?\s*\b(?:and|but|und|aber|et|mais|y|pero)\s+(?={_PRONOUN})", re.IGNORECASE)
 _BEGINS = re.compile(_PRONOUN, re.IGNORECASE)
 _PART = re.compile(r"[,，、;；—–()（）]|\s-\s")
+# An answer with these words leaves a choice.
+_CHOICE = any_of(r"\b(?:either|or|oder|ou|o|u)\b", "还是|或者|それとも|または|아니면|또는")
+_IF = any_of(r"\b(?:if|unless|when|wenn|falls|si|cuando|quand)\b", "如果|要是|只要|もし|たら|なら|만약|(?:으|하|되|라)면")
+# The stems of words that put one thing before another.
+_ORDER = any_of("befor|aft|than|over|vor|nach|avant|apr|ant|despu")
+_PASSIVE = any_of(
+    r"\b(?:is|are|was|were|be|been)\b.{1,40}\bby\b",
+    r"\bw(?:ird|erden|urden?)\b.{1,60}\bvon\b",
+    r"\b(?:est|sont)\b.{1,40}\bpar\b",
+    r"\b(?:es|son)\b.{1,40}\bpor\b",
+    "被|によって|에 의해",
+)
+# What an approval adds to what it approves of.
+_APPROVED = re.compile(
+    r"\b(?:confirm\w*|approv\w*|accept\w*|bestätigt|gutgeheißen|approuvé|aprobado)\b|认可|确认|承認", re.IGNORECASE
+)
 
 
 class Sense(NamedTuple):
@@ -138,9 +160,74 @@ def find_sentence(claim: str, message: str, memory: str = "") -> str | None:
     for size in range(1, WINDOW + 1) if known else ():
         for place in range(len(sentences) - size + 1):
             window = sentences[place : place + size]
-            if _says(wanted, kept, [clause for sentence in window for clause in _clauses(sentence)]):
-                return " ".join(window)
+            if _says(wanted, kept, [clause for sentence in window for clause in _clauses(sentence)]) and not _turned_around(
+                claim, said := " ".join(window)
+            ):
+                return said
     return None
+
+
+def is_proposed(claims: Sequence[str], answer: str, own: str) -> bool:
+    """Whether an answer of the assistant says what these claims say, in a few more words at most. Words of the user's own may be added."""
+    if asks(answer.rstrip()) and _CHOICE.search(answer) is not None:
+        return False
+    wanted = frozenset(word for word in read_sense(_APPROVED.sub(" ", "\n".join(claims))).words if content(word))
+    added = missing(wanted, read_sense(answer).words)
+    new = missing(added, read_sense(own).words)
+    if any(word[0].isdigit() for word in new) or weight(new) > MOST_ADDED or not weight(wanted) > 2 * weight(added):
+        return False
+    return not any(
+        _flips(claim, answer) or _turned_around(claim, answer, loosely=True) or _drops_condition(claim, answer)
+        for claim in claims
+    )
+
+
+def _flips(claim: str, answer: str) -> bool:
+    """Whether a claim drops a "not" of the answer, or adds one although the answer rejects nothing."""
+    return flips(claim, answer) or (negated(claim) and not negated(answer) and REJECTS.search(answer) is None)
+
+
+def _drops_condition(claim: str, answer: str) -> bool:
+    """Whether the sentence that says the most of the claim has an "if", and the claim has none."""
+    wanted = read_sense(claim).words
+    closest = min(
+        filter(None, _SENTENCE_END.split(answer)),
+        key=lambda sentence: len(missing(wanted, read_sense(sentence).words)),
+        default="",
+    )
+    return _IF.search(closest) is not None and _IF.search(claim) is None
+
+
+def _turned_around(claim: str, said: str, *, loosely: bool = False) -> bool:
+    """Whether two words with content changed places around a third one: "tabs, not spaces", "Bob reviews Alice's changes". A part that
+    moves to another place of the sentence turns nothing around. "Alice is reviewed by Bob" turns "Bob reviews Alice" around for itself.
+    Loosely, only around a word without content, or "before"."""
+    ours, theirs = _word_places(claim), _word_places(said)
+    shared = [(word, theirs[word]) for word in ours if word in theirs]
+    if len(shared) > 2 * MOST_WORDS:
+        return True  # no sentence is that long
+    carries = [next(content_words(word), None) is not None for word, _ in shared]
+    around = {
+        _is_relation(word)
+        for middle, (word, (place, part)) in enumerate(shared)
+        for before, (_, (left, left_part)) in enumerate(shared[:middle])
+        for after, (_, (right, right_part)) in enumerate(shared[middle + 1 :], middle + 1)
+        if left > place > right and carries[before] and carries[after] and (_is_relation(word) or left_part == part == right_part)
+    }
+    if loosely:
+        return True in around
+    return True in around or (False in around) != ((_PASSIVE.search(claim) is None) != (_PASSIVE.search(said) is None))
+
+
+def _is_relation(stemmed: str) -> bool:
+    return not content(stemmed) or _ORDER.fullmatch(stemmed) is not None
+
+
+def _word_places(text: str) -> dict[str, tuple[int, int]]:
+    """Return the stems that occur once, in order, each with its place and the part between commas in which it stands."""
+    stems = [(stem(normal(word)), part) for part, piece in enumerate(_PART.split(text)) for word in words(piece)]
+    counts = Counter(word for word, _ in stems)
+    return {word: (place, part) for place, (word, part) in enumerate(stems) if counts[word] == 1}
 
 
 def _sentences(message: str) -> Iterator[str]:
@@ -178,11 +265,16 @@ def _without_answer(sentence: str) -> str:
 
 
 def _repeats(claim: list[str], sentence: str, kept: Sense) -> bool:
-    """Whether a claim is a sentence word for word, or its rule without the reason, or the reason if the memory has the rule."""
-    parts = reason(sentence)
-    if claim in (words(sentence), words(parts.rule)):
+    """Whether a claim is a sentence word for word, or its rule without the reason, or another part of it if the memory has the rest."""
+    division = reason(sentence)
+    if claim in (words(sentence), words(division.rule)):
         return True
-    return claim == words(parts.why) and not missing(read_sense(parts.rule).words, kept.words)
+    if claim == words(division.why):
+        return not missing(read_sense(division.rule).words, kept.words)
+    # A part between commas, if the memory has the others. A part without words, such as "never", speaks of the rest.
+    parts, whole = [part for part in _PART.split(sentence) if re.search(r"\w", part)], read_sense(sentence)
+    complete = not whole.conditional and not missing(whole.words, kept.words)
+    return complete and claim in map(words, parts) and all(read_sense(part).words for part in parts)
 
 
 def _clauses(sentence: str) -> list[Clause]:

@@ -18,6 +18,10 @@ PARAGRAPH_CHARS = 400
 QUOTED_WORDS, QUOTED_CHARS = 5, 12
 # Headers of a mail are close together: two of them within this many lines make a mail.
 HEADER_LINES = 4
+# A mail without headers is closed within this many lines.
+MAIL_LINES = 60
+# A longer line is no name.
+NAME_CHARS = 30
 
 _FENCE = re.compile(r"\s*(```+|~~~+)")
 _OPENS = re.compile(r"\s*<(?P<tag>[A-Za-z][\w-]*)(?:\s[^<>]*)?>\s*$")
@@ -52,6 +56,19 @@ _FORWARDED = re.compile(
     r"|\s*begin forwarded message|\s*(?:on|am|le|el|il)\b.{5,160}\b(?:wrote|schrieb|a écrit|escribió|ha scritto)\b.{0,60}:\s*$"
     r"|\s*\S+(?: \S+)? (?:wrote|writes|schrieb|schreibt|a écrit|écrit|escribió|escribe)\s*:\s*$"
     r"|.{0,160}(?:写道|寫道|のメッセージ|さんは書きました|님이 작성)\s*[:：]?\s*$",
+    re.IGNORECASE,
+)
+# A mail without headers: a line that greets, and below it a line that closes, with a name.
+_GREETING = re.compile(
+    r"\s*(?:hi|hello|hey|dear|hallo|moin|liebe[rs]?|sehr geehrte[rns]?|guten (?:tag|morgen)|bonjour|salut|ch(?:er|ère)s?|hola|estimad[oa]s?"
+    r"|buen[oa]s (?:días|tardes))\b[^.!?:\n]{0,40}[,!]?\s*$"
+    r"|\s*(?:各位|大家|尊敬的|亲爱的|您|你).{0,12}好?[，,：:！!]?\s*$|.{1,20}(?:さん|様|各位|님|여러분)(?:께)?[、，,:：]?\s*$",
+    re.IGNORECASE,
+)
+_CLOSING = re.compile(
+    r"\s*(?:(?:(?:best|kind|warm) )?regards|cheers|best|sincerely|yours|(?:viele|liebe|beste|schöne) grüße|(?:mit )?freundlichen? grüßen"
+    r"|gruß|lg|vg|mfg|cordialement|bien à (?:vous|toi)|bonne journée|(?:un )?(?:cordial )?saludos?|atentamente|此致|敬礼|祝好|谢谢大家"
+    r"|よろしくお願い(?:いた)?します|以上、よろしくお願いします|敬具|감사합니다|드림)[,.，。、!！]?(?P<name>.{0,30})$",
     re.IGNORECASE,
 )
 _SOURCE = (
@@ -156,9 +173,23 @@ def _end_of_block(lines: list[str], at: int) -> int | None:
         return next((each + 1 for each in rest if closing in lines[each]), len(lines))
     if _BLOCK.match(line) and below[:1].isspace():
         return next((each for each in rest if not _IN_BLOCK.match(lines[each])), len(lines))
+    if (
+        _GREETING.match(line)
+        and (end := next(filter(None, (_end_of_mail(lines, each) for each in rest[:MAIL_LINES])), None)) is not None
+    ):
+        return end
     if _PASTE.match(line) or (_KEY.match(line) and _INNER_KEY.match(below)):
         return next((each for each in rest if not lines[each].strip()), len(lines))
     return None
+
+
+def _end_of_mail(lines: list[str], at: int) -> int | None:
+    """Return the end of a mail that this line closes: with a name behind it, or on the line below."""
+    found = _CLOSING.match(lines[at])
+    below = lines[at + 1].strip() if at + 1 < len(lines) else ""
+    if found is None or not (found["name"].strip() or 0 < len(below) <= NAME_CHARS):
+        return None
+    return at + 1 if found["name"].strip() else at + 2
 
 
 def _closing(line: str) -> str | None:

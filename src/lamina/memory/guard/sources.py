@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from ...core.blocks import Document, Text, ToolResult, ToolUse, Unknown
-from ...core.invisible import remove_invisible, without_joiners
 from ...core.view import Item
+from ...language.invisible import remove_invisible, without_joiners
 from ..recall.plan import split_user_words, user_words
 from .own_words import split_pasted
 

@@ -48,15 +48,16 @@ _HIRAGANA = re.compile("[\u3041-\u309f]{2}")
 NEGATION = re.compile(
     r"\bno (?:\w+ ){1,4}?(?:nunca|nada|nadie|jamás)\b"
     r"|\b(?:not|no|never|none|nobody|neither|nor|without|stop|avoid\w*|instead|cannot|(?:do|does|did|is|are|was|were|ca|wo|would|should|could|must"
-    r"|have|has|had|need|ai)n['’]?t|dislikes?|hate[sd]?|detests?|nicht|nie|niemals|kein\w*|ohne|statt|hass(?:e|t|en)|vermeid\w*"
+    r"|have|has|had|need|ai)n['’]?t|dislikes?|hate[sd]?|detests?|doubt(?:s|ed)?|bezweif\w+|dout(?:e|ons)|dudo|nicht|nie|niemals|kein\w*|ohne|statt|hass(?:e|t|en)|vermeid\w*"
     r"|pas|jamais|sans|aucune?|détest\w+|évit\w+|nunca|jamás|sin|odi[oa]|detest[oa]|evit[ae]\w*|non(?!-)|mai)\b"
     r"|[不别別没沒勿無无莫未]|讨厌|避免|禁止|停止|ない|なく|なかっ|ません|嫌|やめ|避け"
     r"|않[가-힣]*|(?:(?<=지)|(?<=지 ))(?:말|못|마(?=[세시라십요\s.!]|$))[가-힣]*|말고|(?<![가-힣])(?:안|못) |없[가-힣]*|싫|피하|금지|그만",
     re.IGNORECASE,
 )
 # Words that reject something without a negation.
-_REJECTS = re.compile(
-    r"\b(?:hate|dislike|annoy\w*|leave (?:out|off|away)|drop|remove|omit|skip|less|fewer|too (?:many|much)|enough|tired of|refrain|quit"
+REJECTS = re.compile(
+    r"\b(?:hate|dislike|annoy\w*|l(?:eave|eft) (?:out|off|away)|drop(?:ped)?|removed?"
+    r"|omit(?:ted)?|skip(?:ped)?|less|fewer|too (?:many|much)|enough|tired of|refrain|quit"
     r"|lass\w*|weg|weniger|genug|hasse|nervt)\b|讨厌|省略|去掉|别再|やめ|嫌|省い|싫|빼|그만",
     re.IGNORECASE,
 )
@@ -69,11 +70,10 @@ _NOT_NEGATED = re.compile(
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？;；\n]")
 _PART_END = re.compile(r"[,;:，、；：–—.!。！]|\s-\s")
 _LABEL = re.compile(
-    r"\s*[-*]*\s*\**(?P<label>why|how to apply|apply|warum|anwendung|pourquoi|application|por qué|aplicación|为什么|原因|如何应用|应用"
-    r"|理由|適用|이유|적용)\s*[:：]\**",
+    r"\s*[-*]*\s*\**(?:why|warum|pourquoi|por qué|为什么|原因|理由|이유|(?P<advice>(?:how to )?apply|(?:so )?anwend(?:ung|en)|application"
+    r"|comment (?:l['’])?appliquer|aplicación|cómo aplicar(?:l[oa])?|(?:如何)?应用|適用|적용))\s*[:：]\**",
     re.IGNORECASE,
 )
-_ADVICE = ("how to apply", "apply", "anwendung", "application", "aplicación", "如何应用", "应用", "適用", "적용")
 
 
 class Statement(NamedTuple):
@@ -133,7 +133,7 @@ def flips(claim: str, quote: str) -> bool:
     if mine == theirs:
         return False
     new = weight(wanted - shared(wanted, content(quote)))
-    return new < 1 and not _REJECTS.search(quote) if mine else new <= 1 and negated(_up_to_claim(quote, wanted))
+    return new < 1 and not REJECTS.search(quote) if mine else new <= 1 and negated(_up_to_claim(quote, wanted))
 
 
 def _up_to_claim(quote: str, wanted: Collection[str]) -> str:
@@ -154,7 +154,7 @@ def statements(body: str) -> list[Statement]:
             continue  # the day of the statement, which the offline rules add
         label = _LABEL.match(line)
         if label is not None:
-            advice, line = label["label"].casefold() in _ADVICE, line[label.end() :]
+            advice, line = label["advice"] is not None, line[label.end() :]
         elif not line.strip():
             advice = False
         found += [Statement(each, content(each), advice) for each in _SENTENCE_END.split(line) if each.strip()]

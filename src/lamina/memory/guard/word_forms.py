@@ -22,7 +22,7 @@ FEWEST_SYLLABLES = 2
 # Words that a memory adds or leaves out without a change in meaning: articles, pronouns, auxiliary verbs, politeness, and "the user wants".
 _FUNCTION_WORDS = """
     a an the this that these those there here it its i me my mine we us our ours you your yours they them their theirs and or also too
-    to of in on at for by as is am are be been being do does did doing done has have had having will shall should must can could would
+    to of in on at for by as is am are be been being do does did doing done has have had having will shall should must can could would yeah
     let so then when which who what where how please just really very quite ok okay yes no well hey hi oh thanks thank now btw way
     note fyi reason something anything everything but all any if name named call called user users person prefer prefers preferred
     preference preferences want wants wish wishes like likes love loves need needs keep keeps use uses used using get gets im ive id
@@ -47,7 +47,7 @@ _FUNCTION = frozenset(map(normal, _FUNCTION_WORDS.split()))
 # The same in scripts without spaces: phrases, then single characters.
 PHRASES = re.compile(
     "因为|所以|用户|使用者|希望|喜欢|偏好|记住|总是|永远|每次|以后|今后|从现在(?:起|开始)?|一律|统一|应该|必须|谢谢|麻烦|一下|一点|使用"
-    r"|s['’]il (?:te|vous) plaît|ユーザー|好み|好き|必ず|常に|今後|これから|お願い|下さい|使用|使|私|僕"
+    r"|s['’]il (?:te|vous) plaît|ユーザー|好み|好き|必ず|常に|今後|これから|お願い|下さい|使用|使|私|僕|[正就]是我想?要的"
     "|" + "|".join(re.escape(each.keep.partition("{")[0].strip()) for each in LABELS.values())
 )
 _CHARACTERS = frozenset("的了是在把和与也都就要会请我你您们这那个吧呢啊吗给对让得着从由于为用该可以能有")

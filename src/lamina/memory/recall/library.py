@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias, TypeVar
 import msgspec
 
 from ...core.errors import DiskError, EncoderUnavailable
-from ...core.invisible import remove_invisible
 from ...core.settings import Mode, Settings
 from ...disk.trees.rootdir import RootDir
+from ...language.invisible import remove_invisible
 from ...language.terms import sought
 from ..store.contract import MemoryVersion
 from ..store.evidence import Freshness, check_evidence, read_evidence

@@ -13,6 +13,7 @@ import msgspec
 
 from ...core.decoding import UNDECODABLE
 from ...disk.trees.rootdir import RootDir
+from ...language.text import encodable
 from .draft import MOST_BYTES
 from .modes import Proposal
 from .scopes import INBOX
@@ -37,7 +38,7 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 def keep_decision(root: RootDir, decision: Decision) -> None:
-    root.replace(_path(decision.proposal.id), msgspec.json.encode(decision), durability="process")
+    root.replace(_path(decision.proposal.id), msgspec.json.encode(decision, enc_hook=encodable), durability="process")
     for old in read_decisions(root)[MOST_DECIDED:]:
         drop_decision(root, old.proposal.id)
 

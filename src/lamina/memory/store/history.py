@@ -25,6 +25,7 @@ from ...disk.faults import AbsentIsFine
 from ...disk.paths.memory_paths import GUARD as GUARD
 from ...disk.temp_files import Durability
 from ...disk.trees.rootdir import RootDir
+from ...language.text import encodable
 from .contract import ChangeAction, MemoryVersion
 from .journal import (
     JournalHead,
@@ -69,13 +70,11 @@ class MemoryHistory:
         "_root",
         "_segment_digests",
         "latest",
-        "written",
     )
 
     def __init__(self, root: RootDir, *, durability: Durability = "full") -> None:
         self._root = root
         self._durability: Durability = durability
-        self.written = 0  # lines written by this object
         self._forget()
 
     def _forget(self) -> None:
@@ -124,9 +123,8 @@ class MemoryHistory:
                 line = msgspec.structs.replace(line, content=None)
             elif line.content is not None:
                 self._segment_digests.add(line.digest)
-            rows.append(msgspec.json.encode(line))
+            rows.append(msgspec.json.encode(line, enc_hook=encodable))
         self._root.append(_path(number), rows, durability=self._durability)
-        self.written += len(rows)
         return lines[-1].id
 
     def _found(self, change: MemoryChange, now: float) -> Iterator[JournalLine]:
@@ -258,18 +256,6 @@ class MemoryHistory:
                 yield msgspec.json.decode(row, type=JournalLine)
             except UNDECODABLE:
                 continue
-
-    def lines_after(self, version_id: str, *, since: float = 0.0) -> list[JournalLine]:
-        """Return the lines after this version with their contents, oldest first. If the version no longer exists, return
-        those later than `since`."""
-        found: list[JournalLine] = []
-        for number in sorted(self._segments(), reverse=True):
-            segment = fill_contents(self._lines_of(number))
-            place = next((at for at, line in enumerate(segment) if line.id == version_id), None)
-            if place is not None:
-                return [*segment[place + 1 :], *found]
-            found = [*segment, *found]
-        return [line for line in found if line.time > since]
 
     def versions(self, memory: str) -> list[tuple[MemoryVersion, str | None]]:
         """Return the changes of one memory, oldest first, with the text after each. The text is None if the journal lacks it

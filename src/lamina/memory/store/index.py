@@ -19,7 +19,8 @@ from urllib.parse import unquote
 from ...core.errors import InputError
 from ...core.fence import escape
 from ...core.front_matter import split_front_matter
-from ...language.wording import counted, plural
+from ...language.text import Text
+from ...language.wording import counted, plural, shorten
 from .secrets import redact
 from .topic import INDEX as INDEX
 from .topic import Topic, fold_name, one_line
@@ -87,7 +88,7 @@ def entry_line(entry: IndexEntry) -> str:
     room = LINE_CHARS - len(f"- []({file}) — ")
     hook = _safe(entry.hook, LINE_CHARS)
     title = _safe(entry.title, max(8, min(_TITLE_CHARS, room if not hook else room // 2))).translate(_BRACKETS) or "memory"
-    hook = _cut(hook, room - len(title))
+    hook = shorten(hook, room - len(title)) if room > len(title) + 1 else ""
     return f"- [{title}]({file})" + (f" — {hook}" if hook else "")
 
 
@@ -95,13 +96,7 @@ _BRACKETS = str.maketrans({"[": "(", "]": ")"})
 
 
 def _safe(text: str, longest: int) -> str:
-    return _cut(escape(_MARKUP.sub("&lt;", one_line(text, longest))), longest)
-
-
-def _cut(text: str, longest: int) -> str:
-    if len(text) <= longest:
-        return text
-    return f"{text[: longest - 1].rstrip()}…" if longest > 1 else ""
+    return shorten(escape(_MARKUP.sub("&lt;", one_line(text, longest))), longest)
 
 
 def put_entry(text: str, entry: IndexEntry, *, was: str = "", uses: Mapping[str, int] = _NO_USES) -> str:
@@ -250,7 +245,9 @@ def rewrite_index(text: str, old: str, files: Iterable[str], *, known: bool, tea
     """
     clean = redact(text)
     if team and clean.kinds:
-        raise InputError(INDEX, f"contains a secret ({', '.join(clean.kinds)})", "remove it, because team memory is shared")
+        raise InputError(
+            INDEX, Text("contains a secret ({kinds})", kinds=", ".join(clean.kinds)), "remove it, because team memory is shared"
+        )
     rows = split_front_matter(clean.text).body.split("\n")
     there, kept, seen = {fold_name(file) for file in files}, set(old.split("\n")), set[str]()
     worded = {found for row in rows if row not in kept and (found := _key(row)) is not None}
@@ -260,7 +257,7 @@ def rewrite_index(text: str, old: str, files: Iterable[str], *, known: bool, tea
         if entry is not None and line in kept and fold_name(entry.file) in worded:
             continue  # replaced by another line
         if entry is None:
-            lines.append(line if line in kept else _cut(line.rstrip(), LINE_CHARS))
+            lines.append(line if line in kept else shorten(line.rstrip(), LINE_CHARS))
         elif line not in kept and fold_name(entry.file) not in there:
             missing.append(entry.file)
         elif fold_name(entry.file) not in seen:

@@ -20,8 +20,8 @@ import msgspec
 from ...core.errors import DiskError
 from ...disk.files import read, replace
 from ...disk.paths.project import slug
-from ...disk.transcripts.search import list_transcripts, project_directories
-from ...disk.transcripts.session_list import read_session_info
+from ...disk.regular_file import subdirectories
+from ...disk.transcripts.search import list_transcripts, read_session_info
 from .scopes import project_root
 
 FILE_NAME = "project.json"
@@ -95,7 +95,7 @@ def directory_id(path: Path) -> tuple[int, int] | None:
 def list_known_projects(home: Path) -> list[KnownProject]:
     """List every directory of the home with a known path, taken from its file or its newest transcript."""
     found = []
-    for directory in project_directories(home / "projects"):
+    for directory in subdirectories(home / "projects"):
         identity = read_identity(directory)
         path = identity.path if identity is not None else _path_in_transcripts(directory)
         if path:

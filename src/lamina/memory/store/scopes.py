@@ -14,7 +14,7 @@ from ...core.errors import PathRefused
 from ...core.fence import escape
 from ...core.settings import Settings
 from ...core.settings.kinds import printable
-from ...disk.paths.file_names import bad_name, shown
+from ...disk.paths.file_names import bad_name, printable_path
 from ...disk.paths.memory_paths import check_root
 from ...disk.paths.project import canonical_git_root, slug
 
@@ -93,7 +93,7 @@ def locate_agent_memory(
     # A type may be called `plugin:name`. Only Windows forbids the colon in a name, and our paths never contain one.
     name = agent.replace(":", "-")
     if name in ("", ".", "..") or "/" in name or bad_name(name):
-        raise PathRefused(shown(agent), "is not a valid agent type name", "use letters, digits, '-' and '_'")
+        raise PathRefused(printable_path(agent), "is not a valid agent type name", "use letters, digits, '-' and '_'")
     asked = os.path.join(base, name)
     path = check_root(asked, home=user_home)
     if below is not None and path != Path(asked):

@@ -80,12 +80,18 @@ SECRET_FORMS: tuple[tuple[str, str], ...] = (
     ("password of curl", r"(?P<keep>curl\b[^\n]{0,300}?[ \t](?:-u|--user)[ =]?[\"']?[^\s:\"'$]{1,100}:)"
      r"(?![$<{\[])[^\s\"']{6,}"),
     ("password of sshpass", r"(?P<keep>sshpass[ \t]+-p[ \t]*[\"']?)(?![$<{\[])[^\s\"']{4,}"),
+    ("password of docker", r"(?P<keep>(?:docker|podman) login\b[^\n]{0,300}?[ \t](?:-p|--password)[ \t=][\"']?)"
+     r"(?![$<{\[])[^\s\"']{6,}"),
     ("password of mysql", r"(?P<keep>mysql(?:dump|admin)?\b[^\n]{0,300}?[ \t](?:-p|--password=)[\"']?)"
      r"(?![$<{\[])(?=[^\s\"']{0,100}\d)[^\s\"']{6,}"),
     ("session cookie", r"(?P<keep>(?:JSESSIONID|PHPSESSID|ASP\.NET_SessionId|connect\.sid|sid|[a-z_-]{0,20}sess(?:ion)?(?:_?id)?)=)"
      r"(?![0-9a-f]{8}-[0-9a-f]{4}-|[$<{\[])(?=[A-Za-z._%+/-]{0,40}\d)[\w.%+/-]{16,}={0,2}"),
     ("Wi-Fi code", r"(?P<keep>WIFI:(?:[A-Z]:[^;\n]{0,100};){0,4}?P:)(?!\[)[^;\n]{4,100}(?=;)"
-     r"|(?:Wi-?Fi|wi-?fi|WLAN|WPA2?)[ -](?:code|key|pin|PIN)\b[^\n:=]{0,40}?(?:\bis|[:=])[ \t]*(?!\[)(?=\S{0,20}\d)\S{8,63}(?<![.,;!?])"),
+     r"|(?:(?:[Cc]lave|[Cc]ontraseña|[Cc]lé|[Cc]ode|[Mm]ot de passe) (?:del?|du) (?:la )?(?:Wi-?Fi|wi-?fi)"
+     r"|(?:Wi-?Fi|wi-?fi|WLAN|WPA2?)[ -]?(?:(?:code|key|pin|PIN|[Pp]assword|[Pp]asswort|[Kk]ennwort|[Ss]chlüssel)\b"
+     r"|密码|パスワード|비밀번호))"
+     r"[^\n:=：]{0,40}?(?:\b(?:is|ist|es|est)\b|[:=：])[ \t]*"
+     r"(?!\[)(?=\S{0,20}\d)\S{8,63}(?<![.,;!?])"),
     ("web token", r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
     ("password in a URL", r"(?P<keep>[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'<>{}$]{0,64}:)"
      r"(?![\[{<$*]|\d{1,5}[/?#])[^\s\"'<>{}$]{3,128}(?=@[\w\[])"),
@@ -102,9 +108,9 @@ _PASSWORD_WORDS = (
 )
 _WORDS = (
     rf"{_PASSWORD_WORDS}|secret|token(?!i[sz])|key-data|api[_ -]?key|access[_ -]?key|secret[_ -]?key|client[_ -]?secret"
-    r"|private[_ -]?key|auth[_ -]?key|encryption[_ -]?key|signing[_ -]?key|credentials?|密钥|令牌"
+    r"|private[_ -]?key|auth[_ -]?key|encryption[_ -]?key|signing[_ -]?key|credentials?|clave|密钥|令牌"
 )
-_IS = r"\b(?:is|ist|lautet|es|est|är|jest|er)\b|é|è|是|は"
+_IS = r"\b(?:is|ist|lautet|es|est|är|jest|er)\b|é|è|是|为|為|は|는|은"
 # `DB_PASSWORD = "…"`, `api-key: …`, `"token": "…"`: the name, the assignment, the value up to a space, a quote or a bracket. The
 # beginning of a long value tells whether it is a secret; all of it goes.
 _VALUE = r"[^\s\"'`<>{}()\[\],;\u3000-\u9fff\uac00-\ud7af，；]"

@@ -24,8 +24,8 @@ from typing import Any, Literal, TypeAlias, get_args
 import msgspec
 
 from ...core.front_matter import DEEPEST, Value, read_front_matter
-from ...core.invisible import JOINERS, remove_invisible, without_joiners
 from ...disk.paths.file_names import bad_name, bad_text, fold
+from ...language.invisible import JOINERS, remove_invisible, without_joiners
 
 Kind: TypeAlias = Literal["user", "feedback", "project", "reference"]
 # Types of memories about the user.

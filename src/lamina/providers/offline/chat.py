@@ -26,9 +26,10 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from ...core.blocks import Wire
-from ...core.memory_requests import REMEMBER, asks_to_forget, asks_to_remember
 from ...language.detection import shown_language
+from ...language.memory_requests import REMEMBER, asks_to_forget, asks_to_remember
 from ...language.terms import terms
+from ...language.wording import shorten
 from . import memory_answers
 from .replies import ENGLISH, asks_for_a_model, replies_to
 from .reply_texts import Replies
@@ -337,7 +338,7 @@ def _has_language(text: str) -> bool:
 
 def _outcome(step: tuple[str, Wire], result: Wire, replies: Replies) -> str:
     (name, given), text = step, result_text(result)
-    shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}\n… ({len(text):,})"
+    shown = shorten(text, SHOWN, f"\n… ({len(text):,})")
     if result.get("is_error"):
         if text.startswith(NOT_ALLOWED):
             why = shown.removesuffix(FOR_A_MODEL).rstrip()

@@ -12,9 +12,9 @@ import re
 from collections.abc import Sequence
 
 from ...core.blocks import Wire
-from ...core.memory_requests import to_forget
+from ...language.memory_requests import to_forget
 from ...language.terms import normal, sought
-from ...language.wording import counted, plural
+from ...language.wording import counted, plural, shorten
 from .replies import replies_to
 from .turn_context import Done, KnownMemory, TurnContext, body, call, content, grep, say, share, title, to_user
 
@@ -109,7 +109,7 @@ def _doubt(asked: TurnContext, score: float) -> str:
 
 
 def _quoted(asked: TurnContext, text: str, name: str) -> str:
-    return f"{text[:SHOWN].rstrip()}{'…' if len(text) > SHOWN else ''}\n{replies_to(asked.prompt).source.format(name=name)}"
+    return f"{shorten(text.rstrip(), SHOWN)}\n{replies_to(asked.prompt).source.format(name=name)}"
 
 
 def _from_files(asked: TurnContext, fitting: Sequence[KnownMemory], doubt: str) -> list[Wire]:

@@ -13,13 +13,14 @@ from collections.abc import Sequence
 from datetime import date
 from typing import NamedTuple
 
-from ...core.excluded_kinds import no_memory as no_memory  # re-exported for the modules that save notes
-from ...core.invisible import JOINERS, remove_invisible
-from ...core.memory_requests import to_remember
 from ...language.connectives import Reason
 from ...language.dates import COMPUTED, dated, relative_dates
 from ...language.detection import HOW, labels_for, language_of, without_common_words
+from ...language.excluded_kinds import no_memory as no_memory  # re-exported for the modules that save notes
+from ...language.invisible import JOINERS, remove_invisible
+from ...language.memory_requests import to_remember
 from ...language.terms import normal, terms
+from ...language.wording import shorten
 from .reasons import reason
 from .sentence_rules import kind_of
 
@@ -69,7 +70,7 @@ class Note(NamedTuple):
     def description(self) -> str:
         line = "".join(char if char.isprintable() or char in JOINERS else " " for char in self.rule)
         line = " ".join(remove_invisible(line).split())
-        return line if len(line) <= DESCRIPTION_CHARS else f"{line[: DESCRIPTION_CHARS - 1]}…"
+        return shorten(line, DESCRIPTION_CHARS)
 
     def file(self, why: str = "", name: str = "", rest: Sequence[str] = ()) -> str:
         """Return the text of the file. For an existing memory, pass its reason, its name and its other paragraphs (`rest`)."""

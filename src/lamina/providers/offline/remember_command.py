@@ -10,10 +10,10 @@ import re
 
 from ...core.blocks import Wire
 from ...core.claude_home import new_memory_file
-from ...core.excluded_kinds import JUDGEMENT, KINDS
-from ...core.memory_requests import to_remember
 from ...core.reach import MEMORY_SAVE
 from ...language.detection import ON, WHY
+from ...language.excluded_kinds import JUDGEMENT, KINDS
+from ...language.memory_requests import to_remember
 from ...language.terms import normal, terms
 from ...language.wording import plural
 from .memory_answers import cannot_change

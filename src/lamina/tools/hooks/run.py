@@ -18,8 +18,7 @@ from msgspec.structs import replace
 
 from ...core.settings import Hooks
 from ...disk.child import BoundedOutput, ChildProgram, run_child
-from .answers import HookOutcome, HookRun, fold_outcome
-from .events import Event, HookCommand, plan_hooks
+from .protocol import Event, HookCommand, HookOutcome, HookRun, fold_outcome, plan_hooks
 
 # Output limit of a hook: a replaced page of a file as JSON fits several times. The rest is read and dropped, so that the hook never
 # blocks on a full pipe.
@@ -51,10 +50,10 @@ class HookRunner(msgspec.Struct, frozen=True, kw_only=True):
         """Run the event's hooks. Telling the user is left to the caller."""
         if not self.configured(event):
             return HookOutcome()
-        given = {**self.about(), **self.agent, **payload}
-        said = run_hooks(event, given, self.hooks(), cwd=self.cwd, environ=self.environ, matching=matching, abort=abort)
+        data = {**self.about(), **self.agent, **payload}
+        outcome = run_hooks(event, data, self.hooks(), cwd=self.cwd, environ=self.environ, matching=matching, abort=abort)
         # An abort stops the hooks too, which is no fault of theirs.
-        return replace(said, faults=()) if abort is not None and abort.is_set() else said
+        return replace(outcome, faults=()) if abort is not None and abort.is_set() else outcome
 
 
 def run_hooks(
@@ -71,11 +70,11 @@ def run_hooks(
     if not planned:
         return HookOutcome(faults=faults)
     # ASCII, so that a file name that is not UTF-8 can be told too.
-    given = json.dumps({"hook_event_name": event, "cwd": str(cwd), **payload}, default=str).encode()
+    data = json.dumps({"hook_event_name": event, "cwd": str(cwd), **payload}, default=str).encode()
     stop = _HookStop(abort if abort is not None else threading.Event())
     with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(planned))) as pool:
         try:
-            ran = tuple(pool.map(lambda one: _run(one, given, cwd, environ, stop), planned))
+            ran = tuple(pool.map(lambda command: _run(command, data, cwd, environ, stop), planned))
         except KeyboardInterrupt:
             # Ctrl-C reaches only this thread, because the commands run in their own sessions.
             stop.set()
@@ -89,14 +88,14 @@ class _HookStop:
 
     def __init__(self, abort: threading.Event) -> None:
         self._abort = abort
-        self._here = False
+        self._interrupted = False
 
     def set(self) -> None:
-        self._here = True
+        self._interrupted = True
         self._abort.set()
 
     def is_set(self) -> bool:
-        return self._here or self._abort.is_set()
+        return self._interrupted or self._abort.is_set()
 
 
 def _run(planned: HookCommand, given: bytes, cwd: Path, environ: Mapping[str, str], stop: _HookStop) -> HookRun:

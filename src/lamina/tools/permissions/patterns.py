@@ -35,15 +35,15 @@ def read_pattern(text: str) -> PathPattern | str:
     if text.startswith("!"):
         return "begins with `!`, but a rule can't negate another one"
     start, base = next(((start, base) for start, base in _STARTS if text.startswith(start)), ("", "cwd"))
-    rest = text.removeprefix(start)
-    parts = split_path(rest)
+    path = text.removeprefix(start)
+    parts = split_path(path)
     if not parts:
         return "contains no path"
     if ".." in parts:
         return "contains `..`; write an absolute path with // in front"
     if text.startswith("~") and base != "home":
         return "names another user's home; write an absolute path with // in front"
-    anywhere = not start and "/" not in rest.rstrip("/") and parts != ("**",)
+    anywhere = not start and "/" not in path.rstrip("/") and parts != ("**",)
     return PathPattern(base, ("**", *parts) if anywhere else parts)
 
 
@@ -60,11 +60,11 @@ def could_cover_below(pattern: PathPattern, directory: PurePath, bases: Bases) -
     """Tell whether anything below the directory might match: the part before the first wildcard does not lead elsewhere."""
     fixed = [_folded(part) for part in pattern.parts]
     wild = next((number for number, part in enumerate(fixed) if re.search(r"[*?\[\\]", part)), len(fixed))
-    here = [_folded(part) for part in directory.parts]
+    folded = [_folded(part) for part in directory.parts]
     for base in _starts(pattern, bases, True):
         start = [_folded(part) for part in base.parts] + fixed[:wild]
-        shared = min(len(start), len(here))
-        if start[:shared] == here[:shared]:
+        shared = min(len(start), len(folded))
+        if start[:shared] == folded[:shared]:
             return True
     return False
 

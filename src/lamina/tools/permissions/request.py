@@ -1,7 +1,7 @@
 """Permission requests: a call's paths, command plan and host, read from its arguments exactly as the tool will read them.
 
 Invariant: unreadable arguments raise `UnclearCall` and are never guessed. A path is the one the tool opens
-(`disk.user_paths.resolve`), kept both as spelled and with links resolved.
+(`tools.paths.resolve`), kept both as spelled and with links resolved.
 
 This module also defines the input and output of the decision: modes, context and verdicts.
 """
@@ -19,10 +19,9 @@ import msgspec
 
 from ...core.blocks import ToolUse
 from ...core.errors import PathRefused
-from ...disk.paths.user_paths import resolve
+from ..paths import resolve
 from .readonly.plan import ReadOnlyPlan, plan_readonly
 from .readonly.tokenizer import CommandRefusal
-from .rules import READERS, WRITERS
 
 Mode: TypeAlias = Literal["ask", "accept-edits", "read-only", "all"]
 
@@ -36,6 +35,8 @@ _MODES: Mapping[str, Mode] = {
     "all": "all",
     "bypassPermissions": "all",
 }
+READERS = ("Read", "Grep", "Glob", "LS", "NotebookRead")
+WRITERS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
 _PATH_ARGUMENT = {"Grep": "path", "Glob": "path", "LS": "path", "NotebookEdit": "notebook_path", "NotebookRead": "notebook_path"}
 MOVING = "Another program is changing a link on this path, so the call did not run. Send it again."
 
@@ -105,56 +106,48 @@ def real(place: Path) -> Path:
 
 
 def read_call(call: ToolUse, context: PermissionContext) -> CallRequest:
-    given = call.input
-    if not isinstance(given, dict):
+    tool, arguments = call.name, call.input
+    if not isinstance(arguments, dict):
         raise UnclearCall("The arguments are not a JSON object, so the call did not run. Send it again, complete.")
-    if call.name in READERS or call.name in WRITERS:
-        return _with_path(call.name, given, context)
-    if call.name == "Bash":
-        return _with_command(given, context)
-    if call.name == "WebFetch":
-        return CallRequest(call.name, given, host=host_of(given.get("url")))
-    return CallRequest(call.name, given)
+    if tool in READERS or tool in WRITERS:
+        return _with_path(tool, arguments, context)
+    if tool == "Bash":
+        command = _text(arguments, "command")
+        if command is None:
+            raise UnclearCall("command must be a string. Send the call again with the command to run.")
+        plan = plan_readonly(command, cwd=context.cwd, roots=readable(context))
+        reads = tuple(Path(place.path) for place in plan.reads) if isinstance(plan, ReadOnlyPlan) else ()
+        return CallRequest("Bash", arguments, command=command, plan=plan, paths=reads)
+    return CallRequest(tool, arguments, host=host_of(arguments.get("url")) if tool == "WebFetch" else None)
 
 
-def _with_path(tool: str, given: dict[str, Any], context: PermissionContext) -> CallRequest:
+def _with_path(tool: str, arguments: dict[str, Any], context: PermissionContext) -> CallRequest:
     name = _PATH_ARGUMENT.get(tool, "file_path")
-    text = _text(given, name)
+    text = _text(arguments, name)
     if text is None and name != "path":
         raise UnclearCall(f"{name} is missing. Send the call again with the full path of the file.")
     spelled = text if text is not None else "."
     try:
         path = resolve(spelled, context.cwd)
-        path = _search_start(path, _text(given, "pattern") or "") if tool == "Glob" else path
+        if tool == "Glob":
+            # A pattern may lead elsewhere before its first wildcard.
+            pattern = _text(arguments, "pattern") or ""
+            parts = pattern.split("/")
+            wild = next((number for number, part in enumerate(parts) if re.search(r"[*?\[{]", part)), len(parts))
+            if ".." in parts[wild:] or re.search(r"[{,]\s*(/|~|\.\.)", pattern):
+                raise UnclearCall("The pattern leads to another directory after a wildcard. Give the directory in path.")
+            path = resolve("/".join(parts[:wild]) or ("/" if pattern.startswith("/") else "."), path)
         links = Path(os.path.realpath(path))
     except PathRefused as refused:
         raise UnclearCall(str(refused)) from None
     except OSError:  # a link disappeared during the lookup
         raise UnclearCall(MOVING) from None
-    return CallRequest(tool, given, spelled, path, tuple(dict.fromkeys((path, links))))
+    return CallRequest(tool, arguments, spelled, path, tuple(dict.fromkeys((path, links))))
 
 
-def _search_start(path: Path, pattern: str) -> Path:
-    """Return where a Glob begins: a pattern may lead elsewhere before its first wildcard."""
-    parts = pattern.split("/")
-    wild = next((number for number, part in enumerate(parts) if re.search(r"[*?\[{]", part)), len(parts))
-    if ".." in parts[wild:] or re.search(r"[{,]\s*(/|~|\.\.)", pattern):
-        raise UnclearCall("The pattern leads to another directory after a wildcard. Give the directory in path.")
-    return resolve("/".join(parts[:wild]) or ("/" if pattern.startswith("/") else "."), path)
-
-
-def _with_command(given: dict[str, Any], context: PermissionContext) -> CallRequest:
-    command = _text(given, "command")
-    if command is None:
-        raise UnclearCall("command must be a string. Send the call again with the command to run.")
-    plan = plan_readonly(command, cwd=context.cwd, roots=readable(context))
-    looked = tuple(Path(place.path) for place in plan.reads) if isinstance(plan, ReadOnlyPlan) else ()
-    return CallRequest("Bash", given, command=command, plan=plan, paths=looked)
-
-
-def _text(given: dict[str, Any], name: str) -> str | None:
+def _text(arguments: dict[str, Any], name: str) -> str | None:
     """Read a text argument as the tools do: a number becomes its text, null counts as missing."""
-    value = given.get(name)
+    value = arguments.get(name)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     if value is not None and not isinstance(value, str):
@@ -166,5 +159,5 @@ def host_of(url: object) -> str | None:
     """Return the host of a plain web address; None for anything that two programs might parse differently."""
     if not isinstance(url, str) or not url.isprintable() or not url.isascii() or set(url) & set(' \\"<>@'):
         return None
-    found = re.fullmatch(r"https?://(?P<host>[A-Za-z0-9.-]+)(?::[0-9]{1,5})?(?:[/?#].*)?", url)
-    return found["host"].casefold().rstrip(".") if found else None
+    address = re.fullmatch(r"https?://(?P<host>[A-Za-z0-9.-]+)(?::[0-9]{1,5})?(?:[/?#].*)?", url)
+    return address["host"].casefold().rstrip(".") if address else None

@@ -7,10 +7,11 @@ name. Both the spelled path and the resolved one are checked. Only names are loo
 from __future__ import annotations
 
 import os
-from itertools import islice
 from pathlib import Path, PurePath
 
 from ...disk.paths.file_names import fold
+from ...disk.regular_file import list_entries
+from ...language.text import Text
 
 # Version control runs hooks and filters from its directory. Editors and other agents run tasks and servers. Build tools load
 # plugins. A home's .config and .local hold programs that start with a session.
@@ -45,7 +46,7 @@ def why_not_written(path: PurePath) -> str | None:
     if not all(part.isprintable() for part in path.parts):
         return "its name contains invisible characters"
     if special := next((name for name in names if name in _GUARDED_DIRECTORIES), None):
-        return f"files in {special} can make programs run"
+        return Text("files in {why} can make programs run", why=special)
     if names[-1:] and names[-1] in _GUARDED_NAMES:
         return "programs read this file when they start"
     if names[-1:] and (names[-1] == ".env" or names[-1].startswith(".env.")) and names[-1] not in _EMPTY_FORMS:
@@ -74,11 +75,7 @@ def holds_keys(directory: Path, keys: frozenset[str] = KEY_DIRECTORIES | _KEY_NA
 
 def holds_a_home(directory: Path) -> str | None:
     """Do the same for a directory of home directories, such as /home: a search program would read the keys without asking."""
-    try:
-        with os.scandir(directory) as entries:
-            names = [entry.name for entry in islice(entries, _MOST_HOMES) if entry.is_dir(follow_symlinks=False)]
-    except OSError:
-        return None
+    names = [entry.name for entry in list_entries(directory, _MOST_HOMES) if entry.is_dir(follow_symlinks=False)]
     return next(filter(None, (holds_keys(directory / name, _HOME_KEYS) for name in names)), None)
 
 

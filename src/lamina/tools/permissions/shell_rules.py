@@ -87,13 +87,13 @@ def canonical(words: Sequence[ShellWord]) -> str:
 
 
 def _quoted(word: ShellWord) -> str:
-    ends = (*word.wild, len(word.text))
-    starts = (0, *(at + 1 for at in word.wild))
-    stretches = [word.text[start:end] for start, end in zip(starts, ends, strict=True)]
-    signs = [*(word.text[at] for at in word.wild), ""]
-    if not word.wild:
-        return shlex.quote(word.text)
-    return "".join((shlex.quote(text) if text else "") + sign for text, sign in zip(stretches, signs, strict=True))
+    pieces, start = list[str](), 0
+    for place in word.wild:
+        pieces += [shlex.quote(word.text[start:place]) if place > start else "", word.text[place]]
+        start = place + 1
+    if start < len(word.text) or not pieces:
+        pieces.append(shlex.quote(word.text[start:]))
+    return "".join(pieces)
 
 
 def allows(pattern: ShellPattern, part: CommandPart) -> bool:
@@ -110,59 +110,53 @@ def holds_back(pattern: ShellPattern, command: str) -> Match:
         return "yes"
     if len(command) > MAX_LOOKED_AT:
         return "maybe"
-    found: Match = "no"
-    for sure, text in _candidates(command):
-        if _fits(pattern.loose, text, prefix=pattern.prefix):
-            if sure:
-                return "yes"
-            found = "maybe"
-    return "maybe" if found == "no" and _named_later(command) else found
+    matches = [sure for sure, text in _candidates(command) if _fits(pattern.loose, text, prefix=pattern.prefix)]
+    return "yes" if any(matches) else "maybe" if matches or _named_later(command) else "no"
 
 
 @lru_cache(maxsize=32)
 def _named_later(command: str) -> bool:
     """Tell whether a command's name is known only at run time: `$x`, `$(…)`, `r{m,}`, `/bin/r?`. Quoted text is not a
     command."""
-    plain = _QUOTED.sub(_without_quotes, command)
+
+    def without_quotes(quoted: re.Match[str]) -> str:
+        """Replace quoted text by one word; an expansion in double quotes stays visible."""
+        inside = quoted[0][1:-1] if quoted[0][0] == '"' else ""
+        return re.sub(r"[\s;&|<>]", "q", inside) if re.search(r"[$`]", inside) else "q"
+
+    plain = _QUOTED.sub(without_quotes, command)
     for _ in range(_NESTED):
         plain = re.sub(r"\$\([^()]*\)|`[^`]*`", "$", plain)
     lines = plain.partition("\n")[0] if "<<" in plain else plain  # the rest is usually the text of a here-document
-    return any(_MADE.search(name) for piece in re.split(r"[;&|\n\r]", lines) if (name := _command_name(piece)))
-
-
-def _without_quotes(found: re.Match[str]) -> str:
-    """Replace quoted text by one word; an expansion in double quotes stays visible."""
-    inside = found[0][1:-1] if found[0][0] == '"' else ""
-    return re.sub(r"[\s;&|<>]", "q", inside) if re.search(r"[$`]", inside) else "q"
-
-
-def _command_name(piece: str) -> str:
-    words = _without_prefix(piece.split())
-    name = words[0].lstrip("({").rpartition("/")[2] if words else ""
-    return "" if name in ("[", "[[") else name
+    for piece in re.split(r"[;&|\n\r]", lines):
+        words = _without_prefix(piece.split())
+        name = words[0].lstrip("({").rpartition("/")[2] if words else ""
+        if name not in ("[", "[[") and _MADE.search(name):
+            return True
+    return False
 
 
 def _without_prefix(words: list[str]) -> list[str]:
-    start = next((at for at, word in enumerate(words) if word not in _BEFORE and not _ASSIGNMENT.match(word)), len(words))
+    start = next((number for number, word in enumerate(words) if word not in _BEFORE and not _ASSIGNMENT.match(word)), len(words))
     return words[start:]
 
 
 def _fits(pieces: tuple[str, ...], text: str, *, prefix: bool) -> bool:
     if prefix:
-        start = pieces[0]
+        fixed = pieces[0]
         # `ls:*` does not match lsof; after a slash or an equals sign the word may continue.
-        return text == start or text.startswith(start if start[-1:] in ("/", "=", ":") else f"{start} ")
+        return text == fixed or text.startswith(fixed if fixed[-1:] in ("/", "=", ":") else f"{fixed} ")
     if len(pieces) == 1:
         return text == pieces[0]
     first, *middle, last = pieces
     if not text.startswith(first) or not text.endswith(last) or len(text) < len(first) + len(last):
         return False
-    at, end = len(first), len(text) - len(last)
+    start, end = len(first), len(text) - len(last)
     for piece in middle:
-        found = text.find(piece, at, end)
-        if found < 0:
+        place = text.find(piece, start, end)
+        if place < 0:
             return False
-        at = found + len(piece)
+        start = place + len(piece)
     return True
 
 
@@ -174,8 +168,8 @@ def _candidates(command: str) -> tuple[tuple[bool, str], ...]:
         pieces = [_loose(piece, keep=True).split() for piece in _SEPARATORS.split(command)]
     else:
         pieces = [[word.text for word in part.words] for part in parts]
-    found = chain.from_iterable(_of_part(words) for words in pieces)
-    return tuple((sure, _loose(" ".join(words[:MAX_RULE_WORDS]))) for sure, words in found)
+    candidates = chain.from_iterable(_of_part(words) for words in pieces)
+    return tuple((sure, _loose(" ".join(words[:MAX_RULE_WORDS]))) for sure, words in candidates)
 
 
 def _of_part(words: list[str], depth: int = 0) -> Iterator[tuple[bool, list[str]]]:
@@ -187,12 +181,12 @@ def _of_part(words: list[str], depth: int = 0) -> Iterator[tuple[bool, list[str]
     if name in _DATA_ONLY:
         return
     sure = name in _CARRIERS
-    for at in range(1, len(words)):
-        yield sure, [words[at].rpartition("/")[2], *words[at + 1 : at + MAX_RULE_WORDS]]
+    for number in range(1, len(words)):
+        yield sure, [words[number].rpartition("/")[2], *words[number + 1 : number + MAX_RULE_WORDS]]
         # A word may contain a script. Nested scripts are analysed only as deep as people write them.
-        if depth < 2 and re.search(r"\s", words[at]):
-            for piece in _SEPARATORS.split(words[at]):
-                yield from ((sure and inner, found) for inner, found in _of_part(_loose(piece, keep=True).split(), depth + 1))
+        if depth < 2 and re.search(r"\s", words[number]):
+            for piece in _SEPARATORS.split(words[number]):
+                yield from ((sure and inner, nested) for inner, nested in _of_part(_loose(piece, keep=True).split(), depth + 1))
 
 
 @lru_cache(maxsize=32)

@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.tools.permissions.readonly.conftest import Tree
 
-from lamina.tools.permissions.readonly.commands import COMMANDS
-from lamina.tools.permissions.readonly.plan import ReadOnlyPlan, plan_readonly
+from lamina.tools.permissions.readonly.plan import ReadOnlyPlan, plan_readonly, read_only_lists
 from lamina.tools.permissions.readonly.tokenizer import CommandRefusal
 
 pytestmark = pytest.mark.spec("G2")
@@ -427,7 +426,7 @@ def test_too_many_matches_refuse_instead_of_being_cut(tree: Tree) -> None:
 
 WORDS = st.sampled_from(
     [
-        *COMMANDS,
+        *read_only_lists().commands,
         "-exec",
         "-delete",
         "-o",
@@ -476,7 +475,7 @@ def test_a_plan_names_only_listed_programs_and_looks_only_inside_the_roots(tree:
         return
     for pipeline in found.pipelines:
         for stage in pipeline.stages:
-            assert stage.argv[0] in COMMANDS
+            assert stage.argv[0] in read_only_lists().commands
             assert not ACTIONS.get(stage.argv[0], set()) & set(stage.argv[1:]) - set(_data(stage.argv))
     assert all(
         Path(place.path).is_relative_to(tree.memory) or Path(place.path).is_relative_to(tree.transcripts) for place in found.reads
@@ -487,3 +486,12 @@ def _data(argv: tuple[str, ...]) -> tuple[str, ...]:
     """The words that a program takes as they are: behind `--`, and values of options."""
     behind = argv[argv.index("--") + 1 :] if "--" in argv else ()
     return behind + tuple(word for before, word in pairwise(argv) if before in ("-name", "-type", "-n", "-e"))
+
+
+def test_macos_has_a_stat_and_a_date_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    linux = read_only_lists.__wrapped__().commands
+    monkeypatch.setattr("sys.platform", "darwin")
+    macos = read_only_lists.__wrapped__().commands
+    assert {name for name in linux if linux[name] != macos[name]} == {"date", "stat"}
+    assert list(linux) == list(macos)

@@ -6,6 +6,6 @@ costs    a few tenths of a millisecond and one lookup per path for a plan; one p
 invariant  anything not understood is refused: the tokenizer, the commands, each option and each path are allow-lists
 spec     G2, X6
 
-`tokenizer` splits the text, `commands` holds the lists, `arguments` reads the words by them, `paths` checks the disk. On
+`tokenizer` splits the text, `commands.toml` holds the lists, `plan` reads the words by them, `paths` checks the disk. On
 Windows these programs don't exist, and everything is refused.
 """

@@ -49,8 +49,13 @@ class ReadableRoots:
         real = _resolved(os.path.join(self.cwd, text), text)
         if not any(within(real, root) for root in self.roots):
             raise NotReadOnly(f"{text} is outside the readable directories; name a path inside them.")
-        if opens and not _is_plain(real):
-            raise NotReadOnly(f"{text} is neither a file nor a directory, and reading it could block; leave it out.")
+        if opens:
+            try:
+                mode = os.stat(real).st_mode
+            except (OSError, ValueError):
+                return real  # the command reports what is missing
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                raise NotReadOnly(f"{text} is neither a file nor a directory, and reading it could block; leave it out.")
         return real
 
     def holds(self, text: str) -> bool:
@@ -68,46 +73,33 @@ class ReadableRoots:
 
 def _resolved(path: str, shown: str) -> str:
     """Resolve a path, following its links one by one."""
-    here, links = "", 0
+    real, links = "", 0
     todo = path.split(os.sep)[::-1]
     while todo:
         part = todo.pop()
         if part == "..":
-            here = os.path.dirname(here)
+            real = os.path.dirname(real)
         elif part not in ("", "."):
-            here, target = _step(f"{here}{os.sep}{part}")
-            links += target is not None
-            here = "" if target is not None and target.startswith(os.sep) else here
-            todo += (target or "").split(os.sep)[::-1]
-        if here.split(os.sep)[1:2] in _KERNEL:
+            try:
+                target = os.readlink(f"{real}{os.sep}{part}")
+            except (OSError, ValueError):  # no link
+                real = f"{real}{os.sep}{part}"
+            else:
+                links += 1
+                real = "" if target.startswith(os.sep) else real
+                todo += target.split(os.sep)[::-1]
+        if real.split(os.sep)[1:2] in _KERNEL:
             raise NotReadOnly(f"{shown} leads to a system directory; name a path inside the project.")
         if links > _MAX_LINKS:
             raise NotReadOnly(f"{shown} leads through more than {_MAX_LINKS} links; name the file itself.")
-    if not here.strip(os.sep):
+    if not real.strip(os.sep):
         raise NotReadOnly(f"{shown} is the file system root; name a path inside the project.")
-    return here
-
-
-def _step(path: str) -> tuple[str, str | None]:
-    """Return the path itself, or a link's directory and its target."""
-    try:
-        return os.path.dirname(path), os.readlink(path)
-    except (OSError, ValueError):
-        return path, None
+    return real
 
 
 def within(path: str, root: str) -> bool:
     """Tell whether `path` is `root` or below it. Both are resolved paths, compared by whole components."""
     return path == root or path.startswith(root if root.endswith(os.sep) else root + os.sep)
-
-
-def _is_plain(real: str) -> bool:
-    """Tell whether the path is a file, a directory, or missing, which the command reports itself."""
-    try:
-        mode = os.stat(real).st_mode
-    except (OSError, ValueError):
-        return True
-    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
 
 # A directory with more entries takes long to list, and no one reads a command line with more names.
@@ -130,28 +122,28 @@ def expand_word(word: ShellWord, readable: ReadableRoots) -> tuple[str, ...]:
     """Return the names a word expands to, in order; the word itself if it has no wildcard or nothing matches."""
     if not word.wild:
         return (word.text,)
-    found = sorted(matching_names(word, readable), key=os.fsencode)
-    if any(not name.isprintable() for name in found):
+    names = sorted(matching_names(word, readable), key=os.fsencode)
+    if any(not name.isprintable() for name in names):
         raise NotReadOnly(f"{word.text} matches a name with invisible characters; list the files one by one.")
-    return tuple(name if _PLAIN_START.match(name) else f"./{name}" for name in found) or (word.text,)
+    return tuple(name if _PLAIN_START.match(name) else f"./{name}" for name in names) or (word.text,)
 
 
 def matching_names(word: ShellWord, readable: ReadableRoots) -> list[str]:
     if "//" in word.text:
         raise NotReadOnly(f"{word.text} contains a double slash; write a single one.")
-    found = [""]
+    names = [""]
     for step in _steps(word):
-        found = [name for base in found for name in _next(base, step, readable)]
-        if len(found) > MAX_MATCHES:
+        names = [name for base in names for name in _next(base, step, readable)]
+        if len(names) > MAX_MATCHES:
             raise NotReadOnly(f"{word.text} matches more than {MAX_MATCHES:,} names; use find or a narrower pattern.")
-    return found
+    return names
 
 
 def _steps(word: ShellWord) -> Iterator[_WordStep]:
     """Yield the components, each with the slash after it; a wildcard never spans two components."""
     start = 0
     for part in re.findall(r"[^/]*/|[^/]+", word.text):
-        wild = {at - start for at in word.wild if start <= at < start + len(part)}
+        wild = {place - start for place in word.wild if start <= place < start + len(part)}
         yield _WordStep(part, _pattern(part.rstrip("/"), wild, plain=word.plain) if wild else None)
         start += len(part)
 
@@ -159,16 +151,16 @@ def _steps(word: ShellWord) -> Iterator[_WordStep]:
 def _pattern(part: str, wild: set[int], *, plain: bool) -> re.Pattern[str]:
     """Translate one component to the engine's syntax. Quoted characters go into brackets, so that they match only
     themselves."""
-    pieces, at = list[str](), 0
-    while at < len(part):
-        piece, end = part[at] if at in wild else quote_name(part[at]), at + 1
+    pieces, place = list[str](), 0
+    while place < len(part):
+        piece, end = part[place] if place in wild else quote_name(part[place]), place + 1
         if piece == "[":
-            bracket = _BRACKET.match(part, at) if plain else None
+            bracket = _BRACKET.match(part, place) if plain else None
             if bracket is None:
                 raise NotReadOnly(f"The bracket in {part} is ambiguous; put it in single quotes or leave it out.")
             piece, end = f"[{'!' if bracket['no'] else ''}{bracket['set']}]", bracket.end()
         pieces.append(piece)
-        at = end
+        place = end
     return compile_name("".join(pieces))
 
 
@@ -177,8 +169,8 @@ def _next(base: str, step: _WordStep, readable: ReadableRoots) -> Iterator[str]:
     if step.pattern is None:
         names = [step.text.removesuffix("/")]
     else:
-        shown = step.text.startswith(".")
-        names = [name for name in _entries(base, readable) if step.pattern.match(name) and (shown or not name.startswith("."))]
+        hidden = step.text.startswith(".")
+        names = [name for name in _entries(base, readable) if step.pattern.match(name) and (hidden or not name.startswith("."))]
     for name in names:
         path = os.path.join(readable.cwd, base + name)
         if os.path.isdir(path) if slash else os.path.lexists(path):
@@ -187,8 +179,8 @@ def _next(base: str, step: _WordStep, readable: ReadableRoots) -> Iterator[str]:
 
 def _entries(base: str, readable: ReadableRoots) -> list[str]:
     try:
-        with os.scandir(readable.real(base or ".", opens=True)) as found:
-            names = [entry.name for entry, _ in zip(found, range(MAX_ENTRIES + 1), strict=False)]
+        with os.scandir(readable.real(base or ".", opens=True)) as listing:
+            names = [entry.name for entry, _ in zip(listing, range(MAX_ENTRIES + 1), strict=False)]
     except OSError:
         return []
     if len(names) > MAX_ENTRIES:

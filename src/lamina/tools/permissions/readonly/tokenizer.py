@@ -89,35 +89,40 @@ class _LineReader:
         if len(text) > MAX_LENGTH:
             raise NotReadOnly(f"The command is longer than {MAX_LENGTH:,} characters; use a shorter one.")
         for character in text:
-            _refuse_character(character)
+            category = unicodedata.category(character)
+            plain = character.isascii() and character.isprintable()
+            if not plain and (category in _BAD_CATEGORIES or category == "Zs"):
+                raise NotReadOnly(
+                    f"The command contains the invisible character U+{ord(character):04X}; write one line without it."
+                )
         self.text = text
-        self.at = 0
-        self.done: list[CommandPart] = []
+        self.place = 0
+        self.commands: list[CommandPart] = []
         self.joint: Joint = ""
         self.words: list[ShellWord] = []
         self.errors: Errors = "shown"
         self.total = 0
 
     def parts(self) -> tuple[CommandPart, ...]:
-        while self.at < len(self.text):
-            if self.text[self.at] == " ":
-                self.at += 1
-            elif (found := _JOINT.match(self.text, self.at)) is not None:
+        while self.place < len(self.text):
+            if self.text[self.place] == " ":
+                self.place += 1
+            elif (joint := _JOINT.match(self.text, self.place)) is not None:
                 self.end_command()
-                self.joint, self.at = _JOINTS[found[0]], found.end()
-            elif (found := _REDIRECTION.match(self.text, self.at)) is not None:
-                self.errors, self.at = "joined" if found["target"] == "&1" else "dropped", found.end()
+                self.joint, self.place = _JOINTS[joint[0]], joint.end()
+            elif (target := _REDIRECTION.match(self.text, self.place)) is not None:
+                self.errors, self.place = "joined" if target["target"] == "&1" else "dropped", target.end()
             else:
                 self.add(self.word())
         if self.words or self.errors != "shown" or self.joint != ";":  # a semicolon may also end the line
             self.end_command()
-        return tuple(self.done)
+        return tuple(self.commands)
 
     def end_command(self) -> None:
         if not self.words:
             raise NotReadOnly("A command is missing before or after an operator; write complete commands.")
-        self.done.append(CommandPart(self.joint, tuple(self.words), self.errors))
-        if len(self.done) > MAX_COMMANDS:
+        self.commands.append(CommandPart(self.joint, tuple(self.words), self.errors))
+        if len(self.commands) > MAX_COMMANDS:
             raise NotReadOnly(f"More than {MAX_COMMANDS} commands are joined; run them separately.")
         self.words, self.errors = [], "shown"
 
@@ -128,9 +133,9 @@ class _LineReader:
             raise NotReadOnly(f"The command has more than {MAX_WORDS} words; use a shorter one.")
 
     def word(self) -> ShellWord:
-        start, letters, wild = self.at, list[str](), list[int]()
-        while self.at < len(self.text) and self.text[self.at] not in " |;" and not self.text.startswith("&&", self.at):
-            character = self.text[self.at]
+        start, letters, wild = self.place, list[str](), list[int]()
+        while self.place < len(self.text) and self.text[self.place] not in " |;" and not self.text.startswith("&&", self.place):
+            character = self.text[self.place]
             if character in "'\"":
                 letters += self.single() if character == "'" else self.double()
                 continue
@@ -138,14 +143,14 @@ class _LineReader:
                 wild.append(len(letters))
             letters.append(self.bare(character, start))
         text = "".join(letters)
-        return ShellWord(text, tuple(wild), self.text[start : self.at] == text)
+        return ShellWord(text, tuple(wild), self.text[start : self.place] == text)
 
     def bare(self, character: str, start: int) -> str:
         """Read one character outside quotes, or a backslash and the character it escapes."""
-        self.at += 1
-        if character == "\\" and self.text[self.at : self.at + 1] in ("(", ")", "!"):
-            self.at += 1
-            return self.text[self.at - 1]
+        self.place += 1
+        if character == "\\" and self.text[self.place : self.place + 1] in ("(", ")", "!"):
+            self.place += 1
+            return self.text[self.place - 1]
         if character == "!" and self.stands_alone(start):
             return character
         if character in _PLAIN or character in _WILD or _is_letter(character):
@@ -156,39 +161,31 @@ class _LineReader:
     def stands_alone(self, start: int) -> bool:
         """Tell whether `!` is safe: `find` accepts it as a word, and it means "not" at the start of a bracket. Elsewhere a
         shell may expand history."""
-        alone = start == self.at - 1 and self.text[self.at : self.at + 1] in ("", " ")
-        return alone or self.text[self.at - 2 : self.at - 1] == "["
+        alone = start == self.place - 1 and self.text[self.place : self.place + 1] in ("", " ")
+        return alone or self.text[self.place - 2 : self.place - 1] == "["
 
     def single(self) -> str:
-        end = self.text.find("'", self.at + 1)
+        end = self.text.find("'", self.place + 1)
         if end < 0:
             raise NotReadOnly("A single quote is not closed.")
-        inside, self.at = self.text[self.at + 1 : end], end + 1
+        inside, self.place = self.text[self.place + 1 : end], end + 1
         return inside
 
     def double(self) -> str:
         letters = list[str]()
-        at = self.at + 1
-        while (character := self.text[at : at + 1]) != '"':
-            after = self.text[at + 1 : at + 2]
+        place = self.place + 1
+        while (character := self.text[place : place + 1]) != '"':
+            after = self.text[place + 1 : place + 2]
             if not character:
                 raise NotReadOnly("A double quote is not closed.")
             if character == "`" or (character == "$" and after not in _AFTER_DOLLAR) or (character == "\\" and after == "`"):
                 raise NotReadOnly("The command contains a dollar sign or a backtick in double quotes; use single quotes.")
             if character == "\\" and after in ('"', "\\", "$"):
-                character, at = after, at + 1
+                character, place = after, place + 1
             letters.append(character)
-            at += 1
-        self.at = at + 1
+            place += 1
+        self.place = place + 1
         return "".join(letters)
-
-
-def _refuse_character(character: str) -> None:
-    if character.isascii() and character.isprintable():
-        return
-    category = unicodedata.category(character)
-    if category in _BAD_CATEGORIES or category == "Zs":
-        raise NotReadOnly(f"The command contains the invisible character U+{ord(character):04X}; write one line without it.")
 
 
 def _is_letter(character: str) -> bool:
