@@ -93,7 +93,7 @@ def replay(messages: list[dict[str, Any]], *, sdk: bool) -> dict[str, int]:
                 figures["refused"] += 1
                 print(f"refused: {error.read()[:300]!r}", file=sys.stderr)
                 break
-        figures["prompt"], figures["read"] = session.usage.prompt, session.usage.cache_read
+        figures["prompt"], figures["read"] = session.status.usage.prompt, session.status.usage.cache_read
         figures["breaks"] = session.status.cache_breaks
         figures["unexplained"] = len(session.status.cache_misses)
     return figures

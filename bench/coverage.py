@@ -132,7 +132,7 @@ def measure(home: Path, policy: str, summariser: str, facts: list[Fact], tokens:
     ) as session:
         messages = play(session, facts, tokens)
         agent = Agent(session, mode="ask")
-        before = session.tokens
+        before = session.window_state.tokens
         session.compact()
         session.add_user("Go on.")
         sent = json.dumps(session.before_call()["messages"], ensure_ascii=False)
@@ -146,7 +146,7 @@ def measure(home: Path, policy: str, summariser: str, facts: list[Fact], tokens:
             "policy": policy,
             "summariser": summariser,
             "before": before,
-            "after": session.tokens,
+            "after": session.window_state.tokens,
             **Found(*total)._asdict(),
             "kinds": kinds,
             "newest_20_messages": sum(fact.sentence in newest for fact in facts),

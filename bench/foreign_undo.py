@@ -51,7 +51,7 @@ def undone_behind(path: Path, boundary: str, directory: Path) -> int:
     cut.write_bytes(b"".join(lines[: end + 1]))
     with Session("offline", in_memory=True, resume=cut) as session:
         session.undo(boundary)
-        return session.tokens
+        return session.window_state.tokens
 
 
 def log_before(records: list[Record], boundary: Boundary) -> Log:
@@ -68,14 +68,30 @@ def rows_of(path: Path, records: list[Record], boundaries: list[Boundary]) -> It
                 session.undo(boundary.uuid)
             except LaminaError as error:
                 yield Row(
-                    path.name, boundary.uuid[:8], boundary.tokens_before, own, 0, session.tokens, len(before), 0, str(error)
+                    path.name,
+                    boundary.uuid[:8],
+                    boundary.tokens_before,
+                    own,
+                    0,
+                    session.window_state.tokens,
+                    len(before),
+                    0,
+                    str(error),
                 )
                 continue
             shown = {item.uuid for item in conversation_of(session).log.view.items}
             behind = undone_behind(path, boundary.uuid, Path(directory))
             back, notices = sum(uuid in shown for uuid in before), " ".join(session.notices[told:])
             yield Row(
-                path.name, boundary.uuid[:8], boundary.tokens_before, own, behind, session.tokens, len(before), back, notices
+                path.name,
+                boundary.uuid[:8],
+                boundary.tokens_before,
+                own,
+                behind,
+                session.window_state.tokens,
+                len(before),
+                back,
+                notices,
             )
 
 

@@ -110,7 +110,7 @@ def opened(size: int, *, notes: bool = False) -> Iterator[tuple[Session, Message
 
 
 def grow(session: Session, server: MessagesServer, size: int) -> None:
-    while session.tokens < size:
+    while session.window_state.tokens < size:
         number = len(server.requests)
         asked(session, server, [f"c{number}"])
         session.ask()
@@ -142,7 +142,7 @@ def noted(size: int) -> list[Row]:
         first = row("notes, the first", parent, found[0])
         before = len([one for one in server.requests if one.fork])
         while len([one for one in server.requests if one.fork]) == before:
-            grow(session, server, session.tokens + 1)
+            grow(session, server, session.window_state.tokens + 1)
         parent, found = newest(server)
         return [first, row("notes, a later one", parent, found[0])]
 

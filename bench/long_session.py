@@ -136,8 +136,8 @@ def opened(url: str, place: Path, **given: Any) -> Iterator[Session]:
 
 def move(session: Session, turns: int) -> bool:
     """The next step, read off the session alone; False when all is done."""
-    if session.open_calls:
-        call = session.open_calls[0]
+    if session.status.open_calls:
+        call = session.status.open_calls[0]
         number = int(call[-4:])
         session.add_tool_result(call, OUTPUTS[number % len(OUTPUTS)](number), is_error=number % len(OUTPUTS) == len(OUTPUTS) - 1)
     elif not session.messages or session.messages[-1]["role"] == "assistant":

@@ -34,7 +34,7 @@ import sys, pathlib
 from lamina import Session
 path = pathlib.Path(sys.argv[1])
 with Session("offline", resume=path, home=path.parent.parent.parent, cwd="/") as session:
-    print(session.tokens, "tokens", session.notices)
+    print(session.window_state.tokens, "tokens", session.notices)
 """
 RESUME = """
 import sys, pathlib
@@ -42,7 +42,7 @@ from lamina import Session
 path = pathlib.Path(sys.argv[1])
 with Session("offline", resume=path, home=path.parent.parent.parent, cwd="/", instructions=False, memory=False) as session:
     session.add_user("and now?")
-    print(len(session.before_call()["messages"]), "messages,", session.tokens, "tokens")
+    print(len(session.before_call()["messages"]), "messages,", session.window_state.tokens, "tokens")
 """
 NAIVE = """
 import json, sys

@@ -20,6 +20,7 @@ import os.path
 import re
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from cache_replay import conversation, hear
 
 from lamina.conversation.compaction.compose import listed_in
 from lamina.core.blocks import Text
-from lamina.core.errors import LaminaError
+from lamina.core.errors import LaminaError, NotCompacted
 from lamina.core.log import Log
 from lamina.core.records import Boundary, Clear, Message, Record
 from lamina.core.settings import Settings
@@ -158,8 +159,8 @@ def play(messages: list[dict[str, Any]], marks: list[tuple[int, str]], way: str)
                 _, written = waiting.pop(0)
                 with working(session) as c:
                     c.background.wait("notes", 60)
-                done = session.compact()
-                if done.done:
+                with suppress(NotCompacted):
+                    done = session.compact()
                     found = look(list(files_in(messages[:at])), set(files_in(messages[at:])), session.before_call(), written)
                     yield {"by_notes": int(done.how == "notes"), **found}
             session.after_call(answer(f"msg_{at}", message["content"]))

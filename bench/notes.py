@@ -23,7 +23,7 @@ from lamina.fork.host import Host
 from lamina.layers.l3_notes import offline as notes
 from lamina.layers.l4_compact import offline as summary
 from lamina.providers.anthropic import AnthropicProvider
-from lamina.session.base import working
+from lamina.session.base import context_of, working
 from lamina.session.session import Session
 from lamina.testing import Answer, MessagesServer, Received
 
@@ -50,17 +50,17 @@ def one(home: Path, latency: float, *, with_notes: bool) -> dict[str, Any]:
             provider, home=home, cwd=home, window=WINDOW, settings=settings, instructions=False, memory=False
         ) as session:
             told: list[tuple[str, dict[str, Any]]] = []
-            session.lend(Host(observer=lambda name, data: told.append((name, data))))
+            context_of(session).lend(Host(observer=lambda name, data: told.append((name, data))))
             with working(session) as c:
                 threshold = c.limits.autocompact
-            while session.tokens < threshold - 3_000:
+            while session.window_state.tokens < threshold - 3_000:
                 session.add_user(STEP)
                 session.ask()
                 with working(session) as c:
                     c.background.wait("notes", 60)
                 session.end_turn()
             session.add_user(STEP * 3)
-            before, began = session.tokens, time.perf_counter()
+            before, began = session.window_state.tokens, time.perf_counter()
             session.before_call()
             stalled = time.perf_counter() - began
             done = [data for name, data in told if name == "compaction"]
@@ -69,7 +69,7 @@ def one(home: Path, latency: float, *, with_notes: bool) -> dict[str, Any]:
                 "by": done[-1]["by"],
                 "stall_ms": stalled * 1_000,
                 "before": before,
-                "after": session.tokens,
+                "after": session.window_state.tokens,
                 "updates": sum(name == "notes" for name, _ in told),
                 "fork_input_tokens": sum(fork["input"] + fork["cache_write"] for fork in forks),
                 "fork_cached_tokens": sum(fork["cache_read"] for fork in forks),

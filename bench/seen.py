@@ -22,6 +22,7 @@ from growing import WAYS, Way, growing, in_view, settle, step
 from lamina.core.blocks import Block, Text, ToolResult, ToolUse, canonical
 from lamina.core.view import Item
 from lamina.fork.host import Host
+from lamina.session.base import context_of
 from lamina.testing import Received
 
 READ, WRITTEN = 0.1, 1.25
@@ -57,7 +58,7 @@ def one(home: Path, way: Way, compactions: int) -> dict[str, Any]:
     with growing(home, way) as (session, server):
         at = 0
         told: list[str] = []
-        session.lend(Host(observer=lambda name, data: told.append(data["by"]) if name == "compaction" else None))
+        context_of(session).lend(Host(observer=lambda name, data: told.append(data["by"]) if name == "compaction" else None))
         for number in range(MOST_STEPS * compactions):
             step(session, server, number)
             before: list[Item] = in_view(session)

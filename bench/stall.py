@@ -21,6 +21,7 @@ from typing import Any
 from growing import WAYS, Way, growing, settle, step
 
 from lamina.fork.host import Host
+from lamina.session.base import context_of
 
 MOST_STEPS = 150
 
@@ -30,7 +31,7 @@ def one(home: Path, way: Way, latency: float) -> dict[str, Any]:
     told: list[dict[str, Any]] = []
     ordinary = 0.0
     with growing(home, way, latency) as (session, server):
-        session.lend(Host(observer=lambda name, data: told.append(data) if name == "compaction" else None))
+        context_of(session).lend(Host(observer=lambda name, data: told.append(data) if name == "compaction" else None))
         for number in range(MOST_STEPS):
             step(session, server, number)
             settle(session)

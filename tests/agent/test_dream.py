@@ -24,7 +24,7 @@ from lamina.disk.trees.rootdir import RootDir
 from lamina.layers.l6_dream.bounds import FIRST
 from lamina.layers.l6_dream.directive import ROUNDS
 from lamina.layers.l6_dream.gates import MOST_FAILURES
-from lamina.layers.l6_dream.record import ChangedFile, DreamRecord, request_kill
+from lamina.layers.l6_dream.record import DreamRecord, request_kill
 from lamina.layers.l6_dream.step import describe_dream
 from lamina.layers.l6_dream.trigger import begin_dream
 from lamina.memory.memory import Memory
@@ -503,7 +503,7 @@ def test_a_turn_that_is_too_early_pays_one_stat(opened: Open, project: Path) -> 
     [
         ({}, "Dream finished: memory is in order, nothing was changed."),
         (
-            {"files": ("a.md",), "changes": (ChangedFile("a.md", ""),)},
+            {"files": ("a.md",), "added": ("a.md",)},
             "Dream finished: added 1. Undo with `lamina dream --undo`.",
         ),
         ({"files": ("MEMORY.md",)}, "Dream finished: repaired the index. Undo with `lamina dream --undo`."),

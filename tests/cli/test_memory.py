@@ -12,7 +12,7 @@ import pytest
 from prompt_toolkit.utils import get_cwidth
 
 from lamina.memory.memory import Memory
-from lamina.memory.store.contract import ChangeReason
+from lamina.memory.store.contract import ChangeReason, Proposed
 
 from .running import here
 
@@ -264,3 +264,27 @@ def test_the_inbox_lists_recent_changes_of_clients_and_takes_them_back(tmp_path:
     assert json.loads(here("inbox", "--cwd", work, "--json").stdout) == []
     with Memory.open(tmp_path) as memory:
         assert [topic.name for topic in memory.topics()] == ["audit"]
+
+
+@pytest.mark.spec("B4")
+def test_an_import_and_an_approval_are_undone_and_redone_by_their_ids(tmp_path: Path) -> None:
+    source = tmp_path / "from"
+    source.mkdir()
+    for name in ("one", "two"):
+        (source / f"{name}.md").write_text(
+            f"---\nname: {name}\ndescription: about {name}\ntype: project\n---\n\nText of {name}.\n"
+        )
+    assert here("import", str(source), "--format", "claude-code", "--trust", "--cwd", str(tmp_path)).returncode == 0
+    with Memory.open(tmp_path) as memory:
+        assert {header.name for header in memory.headers()} == {"one", "two"}
+        [act] = {version.why.act for version in memory.log() if version.why is not None}
+        proposed = memory.save("three", description="d", body="x", why=ChangeReason("extraction", origin="a page"))
+        assert isinstance(proposed, Proposed)
+    assert here("inbox", "accept", proposed.id, "--cwd", str(tmp_path)).returncode == 0
+    undone = rows(tmp_path, "undo", act)
+    assert sorted(undone["back"]) == ["one.md", "two.md"]
+    run(tmp_path, "undo", undone["act"])
+    assert "1 proposal waits again" in run(tmp_path, "undo", proposed.id)
+    with Memory.open(tmp_path) as memory:
+        assert {header.name for header in memory.headers()} == {"one", "two"}
+        assert [proposal.id for proposal in memory.waiting()] == [proposed.id]

@@ -96,7 +96,7 @@ def test_an_undone_turn_names_its_memories_and_they_are_taken_back_on_request(tm
         assert names(tmp_path) == {"deploy-tuesdays", "anna-owns-billing"}, "nothing happens without a yes"
         assert "stay changed" not in describe_turn(turn)
         done = agent.session.undo_memories(turn)
-        assert set(done.back) == {"deploy-tuesdays", "anna-owns-billing"}
+        assert {change.name for change in done.back} == {"deploy-tuesdays", "anna-owns-billing"}
         assert done.left == ()
         assert names(tmp_path) == {"deploy-thursdays"}
         assert "Thursdays" in agent.run("When do we deploy?").text
@@ -115,10 +115,12 @@ def test_a_memory_that_was_removed_comes_back_and_one_that_was_changed_since_sta
         agent.session.undo_memories(turn)
         assert names(tmp_path) == {"deploy-thursdays"}
         turn = agent.session.undo_turn()
-        assert [change.problem for change in turn.memories] == ["was changed since"]
+        assert [change.problem for change in turn.memories] == [""]
+        with Memory.open(tmp_path, home=tmp_path / "home") as memory:
+            memory.save("deploy-thursdays", description="Deploys need a friend", body="By hand.")
         done = agent.session.undo_memories(turn)
         assert done.back == ()
-        assert done.left == ("deploy-thursdays was changed since.",)
+        assert done.sentences == ("deploy-thursdays was changed since.",)
         assert names(tmp_path) == {"deploy-thursdays"}
 
 
@@ -139,5 +141,5 @@ def test_a_memory_renamed_twice_in_one_conversation_is_one_memory(tmp_path: Path
             assert day in agent.run("When do we deploy?").text
         agent.session.undo_turn()
         turn = agent.session.undo_turn()
-        assert agent.session.undo_memories(turn).back == ("deploy-mondays",)
+        assert [change.name for change in agent.session.undo_memories(turn).back] == ["deploy-mondays"]
         assert names(tmp_path) == {"deploy-tuesdays"}

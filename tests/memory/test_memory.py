@@ -10,6 +10,7 @@ import pytest
 from lamina.core.errors import InputError, PathRefused, SettingError
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
+from lamina.memory.store.change_sets import turn_act
 from lamina.memory.store.contract import ChangeReason, Proposed, Saved
 from lamina.memory.store.draft import Draft
 
@@ -141,7 +142,9 @@ def test_the_changes_of_a_turn_are_taken_back_in_every_scope_and_mode(tmp_path: 
             ("team/new.md", "saved"),
         ]
         assert memory.changes_for("another", ["m1"]) == []
-        assert memory.take_back(changes).back == ("proposed", "ours", "new")
+        undone = memory.undo(turn_act("s", "m1"))
+        assert [change.name for change in undone.back] == ["ours", "new"]
+        assert undone.withdrawn == 1
         assert {topic.file: topic.body.strip() for topic in memory.topics()} == {
             "mine.md": "about mine",
             "team/ours.md": "about ours",
@@ -149,5 +152,8 @@ def test_the_changes_of_a_turn_are_taken_back_in_every_scope_and_mode(tmp_path: 
         assert [proposal.name for proposal in memory.waiting()] == ["waits"]
     settings = Settings(team=True, memory_mode={"private": "auto", "team": "read-only"}, **FAST)
     with Memory.open(path=tmp_path / "memory", settings=settings) as memory:
-        [left] = memory.take_back([change for change in changes if change.did == "changed"]).left
-        assert "team memory is read-only" in left
+        memory.redo(undone.act)
+        assert [proposal.name for proposal in memory.waiting()] == ["proposed", "waits"]
+        assert memory.undo(undone.act).sentences == tuple(
+            f"{name} stays, because team memory is read-only." for name in ("ours", "new")
+        )

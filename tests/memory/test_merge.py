@@ -33,7 +33,7 @@ def state(memory: Memory) -> dict[str, str]:
 def test_a_merge_is_one_act_that_is_taken_back_as_a_whole(tmp_path: Path) -> None:
     with opened(tmp_path / "m") as memory:
         two(memory)
-        before = state(memory)
+        before, index = state(memory), memory.index()
         done = memory.merge(
             "testing-db", "database-tests", body=f"{TEXT} It takes ten seconds.", description="tests use Postgres"
         )
@@ -42,10 +42,13 @@ def test_a_merge_is_one_act_that_is_taken_back_as_a_whole(tmp_path: Path) -> Non
         made = [version for version in memory.log() if version.why is not None and version.why.act == done.act]
         assert [(version.name, version.action) for version in made] == [("database-tests", "remove"), ("testing-db", "save")]
         assert {version.why.why for version in made if version.why} == {"merged database-tests into testing-db"}
-        back = memory.take_back(memory.changes_of_act(done.act))
-        assert (sorted(back.back), back.left) == (["database-tests", "testing-db"], ())
-        assert state(memory) == before
-        assert "database-tests" in memory.index()
+        merged = memory.index()
+        back = memory.undo(done.act)
+        assert (sorted(change.name for change in back.back), back.left) == (["database-tests", "testing-db"], ())
+        assert (state(memory), memory.index()) == (before, index)
+        assert memory.redo(back.act).left == ()
+        assert (len(state(memory)), memory.index()) == (1, merged)
+        assert len(memory.undo(done.act).back) == 2, "the merge is in force again, so it can be undone again"
 
 
 def test_a_merge_overwrites_nothing_that_changed_meanwhile(tmp_path: Path) -> None:
@@ -86,9 +89,9 @@ def test_a_memory_changed_after_the_merge_stays(tmp_path: Path) -> None:
         two(memory)
         done = memory.merge("testing-db", "database-tests", body="both")
         memory.save("testing-db", body="newer")
-        back = memory.take_back(memory.changes_of_act(done.act))
-        assert back.back == ("database-tests",)
-        assert "changed since" in back.left[0]
+        back = memory.undo(done.act)
+        assert [change.name for change in back.back] == ["database-tests"]
+        assert back.sentences == ("testing-db was changed since.",)
         assert state(memory)["testing-db.md"] == "newer\n"
 
 

@@ -40,9 +40,8 @@ from lamina.core.log import Log
 from lamina.core.policy import CLASSIC
 from lamina.core.records import Boundary, Clear, Record
 from lamina.core.settings import Settings
-from lamina.layers.l4_compact.breaker import BreakerLedger, failed, filled
 from lamina.layers.l4_compact.offline import answer as by_rules
-from lamina.layers.l4_compact.plan import Pivot
+from lamina.layers.l4_compact.plan import BreakerLedger, Pivot, failed, filled
 from lamina.session.base import conversation_of, working
 
 from . import clearing

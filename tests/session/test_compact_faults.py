@@ -17,9 +17,8 @@ from lamina.core.records import Boundary, Pin
 from lamina.core.view import Item
 from lamina.layers.l3_notes import step as notes
 from lamina.layers.l4_compact import step
-from lamina.layers.l4_compact.breaker import EVENT, BreakerLedger
 from lamina.layers.l4_compact.expand import page_of, stands_for, text_of
-from lamina.layers.l4_compact.plan import Pivot
+from lamina.layers.l4_compact.plan import EVENT, BreakerLedger, Pivot
 from lamina.session.base import working
 from lamina.testing import MessagesServer
 from lamina.testing.received_request import Received

@@ -13,7 +13,7 @@ import click
 from . import completion, options
 from .console import notice
 
-# The value of `--undo` without an id.
+# The value of `--undo` and `--redo` without an id.
 NEWEST = "newest"
 
 
@@ -29,14 +29,25 @@ NEWEST = "newest"
     shell_complete=completion.dreams,
     help="Undo all changes of the last dream, or of the dream ID.",
 )
+@click.option(
+    "--redo",
+    metavar="[ID]",
+    is_flag=False,
+    flag_value=NEWEST,
+    shell_complete=completion.dreams,
+    help="Apply an undone dream again: the one undone last, or the dream ID.",
+)
 @click.option("--model", help="Model to use: anthropic:MODEL, openai:MODEL or offline. Default: the model of a chat here.")
 @options.cwd()
 @options.as_json
-def dream_command(status: bool, watch: bool, kill: bool, undo: str | None, model: str | None, cwd: Path, as_json: bool) -> int:
+def dream_command(
+    status: bool, watch: bool, kill: bool, undo: str | None, redo: str | None, model: str | None, cwd: Path, as_json: bool
+) -> int:
     """Tidy up memory now: merge duplicates, replace relative dates, repair the index."""
-    if sum((status, watch, kill, undo is not None)) > 1:
-        raise click.UsageError("--status, --watch, --kill and --undo cannot be combined.")
-    if model is not None and (status or watch or kill or undo is not None):
+    chosen = sum((status, watch, kill, undo is not None, redo is not None))
+    if chosen > 1:
+        raise click.UsageError("--status, --watch, --kill, --undo and --redo cannot be combined.")
+    if model is not None and chosen:
         raise click.UsageError("--model only applies when a dream is started: drop the other options.")
     from . import dream_actions as actions
     from .start import ChatOptions, MemorySource, load_chat_settings
@@ -52,4 +63,6 @@ def dream_command(status: bool, watch: bool, kill: bool, undo: str | None, model
         return actions.kill(source, as_json=as_json)
     if undo is not None:
         return actions.undo(source, None if undo == NEWEST else undo, as_json=as_json)
+    if redo is not None:
+        return actions.undo(source, None if redo == NEWEST else redo, again=True, as_json=as_json)
     return actions.run_now(source, model, as_json=as_json)

@@ -141,15 +141,16 @@ def kill(source: MemorySource, *, as_json: bool) -> int:
     return 0
 
 
-def undo(source: MemorySource, dream: str | None, *, as_json: bool) -> int:
-    undone = undo_dream(source, dream)
+def undo(source: MemorySource, dream: str | None, *, again: bool = False, as_json: bool) -> int:
+    """Undo a dream, or apply it again."""
+    undone = undo_dream(source, dream, again=again)
     notice(*undone.said)
 
     def lines() -> Iterator[str]:
         if undone.said and not undone.back:
             yield f"Dream {undone.record.id} {describe_outcome(undone.record)}."
             return
-        yield describe_undo(undone)
+        yield describe_undo(undone, again=again)
         for one in undone.left:
             yield f"  {sentence(f'{one.file} {one.why}')}"
 

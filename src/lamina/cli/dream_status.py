@@ -6,7 +6,6 @@ Read-only. A dream belongs to the process that runs it; other processes know onl
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,7 +20,7 @@ from ..language.text import Text, joined
 from ..language.wording import counted
 from ..layers.l6_dream.gates import DreamStop
 from ..layers.l6_dream.record import DreamRecord, read_records
-from ..layers.l6_dream.undo import undo
+from ..layers.l6_dream.undo import redo, undo
 from ..memory.store.scopes import locate_memory
 from ..memory.store.topic import INDEX
 from .console import capped, minute, sentence, utc_time
@@ -66,9 +65,10 @@ def read_status(source: MemorySource, chat: Conversation | None = None) -> Dream
     return DreamStatus(known, running, holder, last if holder is not None else _seconds(last_ns), stop, waiting)
 
 
-def undo_dream(source: MemorySource, dream: str | None) -> UndoneDream:
+def undo_dream(source: MemorySource, dream: str | None, *, again: bool = False) -> UndoneDream:
+    """Undo a dream, or apply it again."""
     with source.open() as memory:
-        return undo(memory.store("private"), dream, now=time.time())
+        return redo(memory.store("private"), dream) if again else undo(memory.store("private"), dream)
 
 
 def read_dreams(cwd: Path) -> tuple[DreamRecord, ...]:
@@ -215,10 +215,11 @@ def describe_outcome(record: DreamRecord) -> Text:
             return Text(form, why=Text.whole(sentence(record.why) or "unknown reason"), left=left)
 
 
-def describe_undo(undone: UndoneDream) -> str:
+def describe_undo(undone: UndoneDream, *, again: bool = False) -> str:
     index_only = not undone.back and not undone.left
     what = Text("the index") if index_only else counted(len(undone.back), "memory")
-    return Text("Undid dream {id}: restored {what}.", id=undone.record.id, what=what)
+    form = Text("Applied dream {id} again: changed {what}." if again else "Undid dream {id}: restored {what}.")
+    return Text(form, id=undone.record.id, what=what)
 
 
 def list_changes(record: DreamRecord) -> list[Text]:

@@ -13,8 +13,8 @@ from .options import CommandGroup, Reported, agent_option, only_for_user, open_m
 
 if TYPE_CHECKING:
     from ..memory.memory import Memory
+    from ..memory.store.change_sets import ClientChange
     from ..memory.store.modes import Proposal
-    from ..memory.store.turn_changes import ClientChange
 
 
 @click.group("inbox", cls=CommandGroup, invoke_without_command=True)
@@ -116,7 +116,7 @@ def undo_command(memory: Memory, change: str) -> Reported:
     found = next((one for one in memory.recent_client_changes() if one.id == change), None)
     if found is None:
         raise click.UsageError(f"Recent change {change!r} not found. Run `lamina inbox` to see the ids.")
-    done = memory.take_back([found.change])
+    done = memory.undo(*found.acts)
     if done.left:
-        raise click.ClickException(done.left[0])
+        raise click.ClickException(done.sentences[0])
     return {"undone": change}, f"Took back the change of {found.change.name} by {found.client}."

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..core.errors import InputError, LaminaError
-from ..language.wording import plural, shorten
+from ..language.wording import counted, plural, shorten
 from . import completion, options
 from .console import minute, notice, print_result, print_table, printable, sentence, utc_time, waiting
 from .options import (
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ..memory.store.topic_files import TopicHeader
     from .editor import EditedCopy
 
+_DREAM = re.compile(r"\d{8}T\d{4}-[0-9a-f]{4}")
 _WORDS = {"today": 0, "yesterday": 1}
 NONE_YET = 'No memories here yet. Save one with `lamina -p "Remember: …"` or `lamina memory save`.'
 HEADER = ("name", "type", "modified", "description")
@@ -315,6 +316,24 @@ def _saved_instead(memory: Memory, topic: Topic) -> list[str]:
     new = [one for one in memory.log() if one.action == "save" and not one.before and one.memory != log[0].memory]
     names = [one.name for one in new if one.why is not None and (one.why.session, one.why.message) == (why.session, why.message)]
     return [name for name in dict.fromkeys(names) if memory.get(name) is not None]
+
+
+@memory_command.command("undo")
+@click.argument("act")
+@with_memory
+@only_for_user
+def undo_command(memory: Memory, act: str) -> Reported:
+    """Undo a change set by its id: a version, an accepted proposal, a merge, an import or another undo."""
+    if _DREAM.fullmatch(act):
+        raise click.UsageError(f"Use `lamina dream --undo {act}` to undo a dream.")
+    done = memory.undo(act)
+    if not (done.act or done.left):
+        raise click.UsageError(f"Nothing to undo for {printable(act)!r}. Run `lamina memory log` to see the ids.")
+    notice(*done.sentences)
+    row = {"act": done.act, "back": [change.file for change in done.back], "left": [change.file for change in done.left]}
+    changed = counted(len(done.back), "memory")
+    waits = f" {counted(done.waiting, 'proposal')} {plural(done.waiting, 'waits', 'wait')} again." if done.waiting else ""
+    return row, f"Undone: {changed}.{waits}" + (f" To redo it, run `lamina memory undo {done.act}`." if done.back else "")
 
 
 @memory_command.command("index")

@@ -44,10 +44,11 @@ def import_command(
     """Import memories from SOURCE, a file or directory of another program."""
     from ..maintenance.transfer.import_export import import_into
     from ..maintenance.transfer.project_choice import ProjectChoice
+    from ..memory.store.change_sets import new_act
     from ..memory.store.contract import ChangeReason
     from ..memory.store.scopes import project_root
 
-    why = ChangeReason(who="user", why=f"imported from {source}")
+    why = ChangeReason(who="user", why=f"imported from {source}", act=new_act())
     choice = ProjectChoice(project, project_root(cwd).name)
     with _opened(cwd, writing=True) as store, waiting("Importing the memories") as progress:
         report = import_into(
@@ -61,7 +62,7 @@ def import_command(
             why=why,
             tell=progress.count,
         )
-    _print_report(report, as_json=as_json, what="Memories")
+    _print_report(report, as_json=as_json, what="Memories", act="" if dry_run else why.act)
 
 
 @click.command("export")
@@ -108,9 +109,9 @@ def _to_json(report: TransferReport) -> dict[str, Any]:
     return {**shown, "counts": counts, "items": items, "problems": list(report.problems)}
 
 
-def _print_report(report: TransferReport, *, as_json: bool, what: str) -> None:
-    """Print the report to standard output and problems to standard error."""
-    print_result(_to_json(report), _lines(report, what), as_json=as_json)
+def _print_report(report: TransferReport, *, as_json: bool, what: str, act: str = "") -> None:
+    """Print the report to standard output and problems to standard error. `act` is the id of the import, for `lamina memory undo`."""
+    print_result(_to_json(report) | ({"act": act} if act else {}), _lines(report, what), as_json=as_json)
     notice(*(() if as_json else report.problems))
 
 

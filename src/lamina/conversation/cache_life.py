@@ -106,14 +106,14 @@ def _life(c: Conversation) -> CacheLife:
 def _begin(c: Conversation, life: CacheLife) -> None:
     """Read the answers in view. A checkpoint has the evidence of those before it."""
     life.begun = True
-    known = c.resumed.get("cache")
-    upto = life.answered = str(known.get("upto") or "") if isinstance(known, dict) else ""
+    checkpoint = c.resumed.get("cache")
+    upto = life.answered = str(checkpoint.get("upto") or "") if isinstance(checkpoint, dict) else ""
     with suppress(msgspec.ValidationError):
-        life.seen = msgspec.convert(known.get("seen") if isinstance(known, dict) else {}, PauseEvidence)
-    for one in _exchanged(c.log.view.items):
+        life.seen = msgspec.convert(checkpoint.get("seen") if isinstance(checkpoint, dict) else {}, PauseEvidence)
+    for answer in _exchanged(c.log.view.items):
         before = life.seen
-        _take(c, life, one, broken=False)
-        if one.answered <= upto:
+        _take(c, life, answer, broken=False)
+        if answer.answered <= upto:
             life.seen = before
     fork = c.log.events.get(FORK_EVENT)
     if fork is not None and life.until is not None and isinstance(answered := fork.data.get("answered_at"), str):
@@ -122,33 +122,33 @@ def _begin(c: Conversation, life: CacheLife) -> None:
 
 
 def _exchanged(items: list[Item]) -> Iterator[Exchanged]:
-    asked, key = "", None
+    request_time, key = "", None
     for item in items:
         if item.role == "user":
-            asked, key = item.time, None
+            request_time, key = item.time, None
         elif item.from_model and (key is None or item.key != key):
             key = item.key or item.uuid
-            yield Exchanged(asked, item.time, item.usage)
+            yield Exchanged(request_time, item.time, item.usage)
 
 
-def _take(c: Conversation, life: CacheLife, one: Exchanged, *, broken: bool) -> None:
-    life.seen = _seen(life, one, broken=broken)
-    life.ttl = written_ttl(one.usage, c.prompt.ttl or SHORT)
-    life.readable = readable_after(one.usage) if one.usage is not None else 0
-    life.answered = one.answered
-    life.shown = life.shown or (one.usage is not None and one.usage.cache_read > 0)
-    cached = _has_cache(c, life, one.usage)
+def _take(c: Conversation, life: CacheLife, answer: Exchanged, *, broken: bool) -> None:
+    life.seen = _seen(life, answer, broken=broken)
+    life.ttl = written_ttl(answer.usage, c.prompt.ttl or SHORT)
+    life.readable = readable_after(answer.usage) if answer.usage is not None else 0
+    life.answered = answer.answered
+    life.shown = life.shown or (answer.usage is not None and answer.usage.cache_read > 0)
+    cached = _has_cache(c, life, answer.usage)
     if broken or not cached:
         life.until = None
     if cached:
-        _renew(c, life, one.answered, life.ttl)
+        _renew(c, life, answer.answered, life.ttl)
 
 
-def _seen(life: CacheLife, one: Exchanged, *, broken: bool) -> PauseEvidence:
-    seen, paused = life.seen, is_long_pause(seconds_between(life.answered, one.asked))
+def _seen(life: CacheLife, answer: Exchanged, *, broken: bool) -> PauseEvidence:
+    evidence, paused = life.seen, is_long_pause(seconds_between(life.answered, answer.asked))
     # Half of it: other entries, of the tools and the system prompt, may have survived.
-    lost = paused and life.ttl == LONG and not broken and one.usage is not None and one.usage.cache_read * 2 < life.readable
-    return PauseEvidence(seen.answers + 1, seen.pauses + paused, seen.lost + lost)
+    lost = paused and life.ttl == LONG and not broken and answer.usage is not None and answer.usage.cache_read * 2 < life.readable
+    return PauseEvidence(evidence.answers + 1, evidence.pauses + paused, evidence.lost + lost)
 
 
 def _has_cache(c: Conversation, life: CacheLife, usage: Usage | None) -> bool:
@@ -166,20 +166,20 @@ def _automatic(c: Conversation) -> bool:
 
 def _renew(c: Conversation, life: CacheLife, answered: str, ttl: str) -> None:
     """Extend the life of the prefix. Entries of earlier requests may live longer than the new one."""
-    at = _epoch(answered)
-    if at is None:
+    moment = _epoch(answered)
+    if moment is None:
         life.until = None
         return
     seconds = c.policy.cache.automatic_seconds if _automatic(c) else TTL_SECONDS.get(ttl, TTL_SECONDS[SHORT])
-    life.until = max(at + seconds, life.until or 0.0)
+    life.until = max(moment + seconds, life.until or 0.0)
 
 
 def later(time: str, seconds: float, now: str) -> str:
     """Return the time that many seconds later, but not after `now`; an empty string if the time is unknown."""
-    at, limit = _epoch(time), _epoch(now)
-    if at is None or limit is None:
+    moment, limit = _epoch(time), _epoch(now)
+    if moment is None or limit is None:
         return ""
-    return now if at + seconds >= limit else datetime.fromtimestamp(at + seconds, UTC).isoformat()
+    return now if moment + seconds >= limit else datetime.fromtimestamp(moment + seconds, UTC).isoformat()
 
 
 def _epoch(time: str) -> float | None:

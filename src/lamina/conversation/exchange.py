@@ -25,10 +25,10 @@ from .window.features import measure_all
 def remember_prompt(c: Conversation) -> None:
     """Record a prompt snapshot if the prompt changed, so that a resumed session sends the same bytes."""
     last, prompt = c.log.view.snapshot, c.prompt
-    sent = (prompt.system, prompt.tools, prompt.options, prompt.model, prompt.max_tokens)
-    if last is None or (last.system, last.tools, last.options, last.model, last.max_tokens) != sent:
+    parts = (prompt.system, prompt.tools, prompt.options, prompt.model, prompt.max_tokens)
+    if last is None or (last.system, last.tools, last.options, last.model, last.max_tokens) != parts:
         uuid, parent, time = c.head()
-        c.append([Snapshot(uuid, parent, time, *sent)])
+        c.append([Snapshot(uuid, parent, time, *parts)])
 
 
 class ComingBreak(msgspec.Struct, frozen=True):
@@ -65,14 +65,14 @@ def announce_break(c: Conversation, request: Wire) -> None:
         from ..core.cache import ONCE_HEADER, once_value
 
         request["extra_headers"] = {**(request.get("extra_headers") or {}), ONCE_HEADER: once_value(flat.unseen)}
-    if (found := coming_break(c)) is not None:
+    if (coming := coming_break(c)) is not None:
         from ..core.cache import BREAK_HEADER
 
         uuid, parent, time = c.head()
-        c.append([Break(uuid, parent, time, found.reason, found.block, c.count.tokens)])
+        c.append([Break(uuid, parent, time, coming.reason, coming.block, c.count.tokens)])
         c.last.breaks += 1
-        c.last.break_reason = found.reason
-        request["extra_headers"] = {**(request.get("extra_headers") or {}), BREAK_HEADER: found.reason}
+        c.last.break_reason = coming.reason
+        request["extra_headers"] = {**(request.get("extra_headers") or {}), BREAK_HEADER: coming.reason}
     c.refused.first = None
     c.last.remember(c.prompt, flat.chain, flat.stable_links)
     automatic = c.prompt.ttl is None and flat.unseen
@@ -84,20 +84,16 @@ def expect_break(c: Conversation, reason: Reason) -> None:
     c.last.break_reason = reason
 
 
-def _cleared_by_provider(reply: Reply) -> Reason | None:
-    """Return "clearing" if the answer says that the provider edited the context, which changes what it reads from the cache."""
-    managed = reply.notes.get("context_management")
-    return "clearing" if isinstance(managed, Mapping) and managed.get("applied_edits") else None
-
-
 def detect_break(c: Conversation, reply: Reply, usage: Usage, now: str) -> None:
     """Record a cache miss if the provider read less than the last call had left in its cache."""
-    idle = seconds_between(c.last.answered_at, now)
-    found = judge(
+    # If the provider edited the context itself, that changes what it reads from the cache.
+    managed = reply.notes.get("context_management")
+    cleared: Reason | None = "clearing" if isinstance(managed, Mapping) and managed.get("applied_edits") else None
+    miss = judge(
         readable=c.last.readable,
         usage=usage,
-        announced=c.last.break_reason or _cleared_by_provider(reply),
-        idle=idle,
+        announced=c.last.break_reason or cleared,
+        idle=seconds_between(c.last.answered_at, now),
         ttl=c.last.ttl or c.prompt.ttl,
         diagnosis=reply.notes.get("diagnostics"),
     )
@@ -105,14 +101,14 @@ def detect_break(c: Conversation, reply: Reply, usage: Usage, now: str) -> None:
     if c.last.unstable:
         # An automatic cache also holds a result that was shown once, and the next request reads only up to it.
         c.last.readable = min(c.last.readable, max(0, usage.prompt - c.last.unstable))
-    if found is not None:
-        record_cache_miss(c, found, lost=found.lost)
+    if miss is not None:
+        record_cache_miss(c, miss, lost=miss.lost)
 
 
-def record_cache_miss(c: Conversation, found: CacheBreak, *, lost: int, **more: str) -> None:
+def record_cache_miss(c: Conversation, miss: CacheBreak, *, lost: int, **more: str) -> None:
     """Keep and record a cache miss that no change of ours explains."""
-    c.last.findings.append(found)
-    c.record_event("cache_break", {"lost": lost, "cause": found.cause, "detail": found.detail, **more})
+    c.last.findings.append(miss)
+    c.record_event("cache_break", {"lost": lost, "cause": miss.cause, "detail": miss.detail, **more})
 
 
 def is_handed_in_again(c: Conversation, reply: Reply) -> bool:
@@ -134,8 +130,8 @@ def record_answer(c: Conversation, reply: Reply, key: str | None = None) -> Sequ
     records: list[Message] = []
     parts: list[tuple[Block, ...]] = [(block,) for block in reply.blocks] or [()]
     for blocks in parts:
-        said = (key, reply.usage, reply.stop_reason, reply.model)
-        records.append(Message(new_id(), parent, time, "assistant", blocks, *said, request_id=reply.request_id))
+        answer_fields = (key, reply.usage, reply.stop_reason, reply.model)
+        records.append(Message(new_id(), parent, time, "assistant", blocks, *answer_fields, request_id=reply.request_id))
         parent = records[-1].uuid
     before = c.count
     if records[0].from_model:

@@ -46,11 +46,14 @@ def hand_over(c: Conversation) -> Handover:
     if open_calls:
         links -= len(messages[-1]["content"])
         messages[-1] = _with_placeholders(messages[-1], frozenset(open_calls))
+    marked = c.cache_edits.marked if c.capabilities.cache_edits else ()
+    # A fork reads the same cache entries as its parent, so it must send the parent's cache edits too.
+    cache_edits = {"cache_edits": {"delete": list(marked)}} if marked else {}
     coming = coming_break(c)
     return Handover(
         head=prompt.head,
         messages=tuple(messages),
-        options={**prompt.options, **_cache_edits(c)},
+        options={**prompt.options, **cache_edits},
         base=prompt.base,
         links=links,
         last=chain[links - 1] if links else b"",
@@ -62,12 +65,6 @@ def hand_over(c: Conversation) -> Handover:
         once=frozenset(c.log.view.once),
         unseen=frozenset(flat.unseen),
     )
-
-
-def _cache_edits(c: Conversation) -> Wire:
-    """Return the parent's cache edits: a fork reads the same cache entries and must send them too."""
-    marked = c.cache_edits.marked
-    return {"cache_edits": {"delete": list(marked)}} if c.capabilities.cache_edits and marked else {}
 
 
 def _with_placeholders(message: Wire, open_calls: frozenset[str]) -> Wire:
@@ -116,9 +113,9 @@ class ForkDriver(msgspec.Struct, frozen=True):
         if self.tool_runner is None:
             return tuple(tool_result(call.id, NO_TOOLS, is_error=True) for call in calls)
         ran = self.tool_runner.run(calls)
-        if any(one.ends is not None for one in ran):  # a hook ends the fork as it would end a turn
+        if any(completed.ends is not None for completed in ran):  # a hook ends the fork as it would end a turn
             raise Aborted
-        return tuple(one.result_with_context for one in ran)
+        return tuple(completed.result_with_context for completed in ran)
 
 
 def side(c: Conversation, *, tool_runner: ToolRunner | None = None, abort: Event | None = None) -> ForkDriver:
@@ -133,9 +130,9 @@ def ended(c: Conversation, purpose: str, outcome: ForkOutcome, seconds: float) -
     count(c, purpose, outcome.usage, spent, seconds=seconds, rounds=outcome.rounds, denied=outcome.denied, answered_at=answered)
     if answered:
         note_fork(c, answered, outcome.usage)
-    found = judge(readable=outcome.readable, usage=outcome.first, announced=None, idle=0.0, ttl=c.prompt.ttl, diagnosis=None)
-    if found is not None:
-        record_cache_miss(c, found, lost=found.lost, fork=purpose)
+    miss = judge(readable=outcome.readable, usage=outcome.first, announced=None, idle=0.0, ttl=c.prompt.ttl, diagnosis=None)
+    if miss is not None:
+        record_cache_miss(c, miss, lost=miss.lost, fork=purpose)
 
 
 def cache_figures(outcome: ForkOutcome) -> Wire:

@@ -74,8 +74,8 @@ def _record_failure(c: Conversation, layer: str, error: Exception) -> None:
         name = NAMES.get(layer, layer)
         c.notify(f"Lamina's {name} failed and was skipped: {why.rstrip('.')}. After three failures it is off for this session.")
     with suppress(Exception):  # what broke the layer may break this record too
-        told = "".join(format_exception(error))[-LONGEST_TRACEBACK:]
-        c.record_event("layer_failed", {"layer": layer, "why": why, "traceback": told})
+        trace = "".join(format_exception(error))[-LONGEST_TRACEBACK:]
+        c.record_event("layer_failed", {"layer": layer, "why": why, "traceback": trace})
 
 
 def call_host(c: Conversation, what: str, call: Callable[[], T], instead: T) -> T:

@@ -51,17 +51,17 @@ def wait_for_pause(c: Conversation) -> None:
     handover, side, clock, limits = forks.hand_over(c), forks.side(c), c.clock, limits_of(c.settings)
 
     def job(abort: Event) -> list[Sent]:
-        sent: list[Sent] = []
+        requests: list[Sent] = []
         for _ in range(cache.keep_alive):
             if abort.wait(cache.keep_alive_seconds) or c.ask_side.refused(limits) is not None:
                 break
             began = time.monotonic()
             flow = run_fork(replace(handover, handed_at=clock()), DIRECTIVE, purpose=KEEP_ALIVE, max_tokens=MOST_TOKENS)
             try:
-                sent.append(Sent(drive(flow, side.until(abort)), time.monotonic() - began))
+                requests.append(Sent(drive(flow, side.until(abort)), time.monotonic() - began))
             except Aborted:
                 break
-        return sent
+        return requests
 
     c.background.start(KEEP_ALIVE, job, partial(_take, c), later=True)
 
@@ -73,11 +73,11 @@ def renew_now(c: Conversation) -> None:
         forks.ended(c, KEEP_ALIVE, drive(flow, forks.side(c)), 0.0)
 
 
-def _take(c: Conversation, one: JobResult) -> None:
-    if one.error is not None:
+def _take(c: Conversation, job: JobResult) -> None:
+    if job.error is not None:
         c.layer_state(KeepAlive).failed = True
-        forks.failed(c, KEEP_ALIVE, one.error)
+        forks.failed(c, KEEP_ALIVE, job.error)
         return
-    sent: list[Sent] = one.value
-    for outcome, seconds in sent:
+    requests: list[Sent] = job.value
+    for outcome, seconds in requests:
         forks.ended(c, KEEP_ALIVE, outcome, seconds)

@@ -29,13 +29,13 @@ def most(c: Conversation) -> int:
 
 def refuse_too_large(c: Conversation, pin: Pin) -> None:
     size = sizes(c, [pin])[pin.uuid]
-    taken = sum(sizes(c, list(c.log.view.pins.values())).values())
-    if taken + size > most(c):
-        held = f", of which existing pins use {taken:,}" if taken else ""
-        room = most(c) - taken
+    used = sum(sizes(c, list(c.log.view.pins.values())).values())
+    if used + size > most(c):
+        detail = f", of which existing pins use {used:,}" if used else ""
+        room = most(c) - used
         raise InputError(
             "pin",
-            f"the pin takes {counted(size, 'token')}, but all pins together may take {most(c):,} in this window{held}",
+            f"the pin takes {counted(size, 'token')}, but all pins together may take {most(c):,} in this window{detail}",
             f"pin at most {counted(room, 'token')}" if room > 0 else "remove a pin first, using undo and its id",
         )
 
@@ -43,13 +43,13 @@ def refuse_too_large(c: Conversation, pin: Pin) -> None:
 def budgets(c: Conversation) -> dict[str, int]:
     """Return the token budget of each pin that must be shortened, by id. Large pins are shortened before small ones."""
     cut: dict[str, int] = {}
-    left = most(c)
-    found = sorted(sizes(c, list(c.log.view.pins.values())).items(), key=lambda one: one[1])
-    for number, (uuid, size) in enumerate(found):
-        share = left // (len(found) - number)
+    room = most(c)
+    by_size = sorted(sizes(c, list(c.log.view.pins.values())).items(), key=lambda pin_size: pin_size[1])
+    for number, (uuid, size) in enumerate(by_size):
+        share = room // (len(by_size) - number)
         if size > share:
             cut[uuid] = share
-        left -= min(size, share)
+        room -= min(size, share)
     return cut
 
 
@@ -58,12 +58,12 @@ def sizes(c: Conversation, pins: list[Pin]) -> dict[str, int]:
     if not pins:
         return {}
     wanted = {name for pin in pins for name in (pin.target, f"{KIND}{pin.uuid}")}
-    shown = {name: item.blocks for item in c.log.view.items for name in (item.uuid, item.kind) if name in wanted}
+    blocks_by_name = {name: item.blocks for item in c.log.view.items for name in (item.uuid, item.kind) if name in wanted}
 
     def blocks(pin: Pin) -> Sequence[Block]:
         if pin.text is not None:
             return (text_block(pin.text),)
-        return shown.get(pin.target or "") or shown.get(f"{KIND}{pin.uuid}", ())
+        return blocks_by_name.get(pin.target or "") or blocks_by_name.get(f"{KIND}{pin.uuid}", ())
 
     return {pin.uuid: estimate(measure_all(blocks(pin)), c.count.calibration) for pin in pins}
 

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..core.records import Boundary
 from ..core.view import Item, View
 from ..language.text import Text
 from .state import Conversation
-from .triggers import FIRST_REMINDER
+from .triggers import FIRST_REMINDER, last_compaction
 from .triggers import base as base_now
 from .window.estimate import estimate, unreported_estimate
 from .window.features import EMPTY, Features, measure_all
@@ -90,18 +89,20 @@ class Account:
         if view is not self._view or key != self._key:
             self._view, self._key, self._start = view, key, _start_of(c)
             self._upto, self.excess, self._answer, self._seen, self._reminder = 0, 0, None, EMPTY, EMPTY
-        for at in range(self._upto, len(view.items)):
-            self._add(c, at, view.items[at])
+        for index in range(self._upto, len(view.items)):
+            self._add(c, index, view.items[index])
         self._upto = len(view.items)
 
-    def _add(self, c: Conversation, at: int, item: Item) -> None:
+    def _add(self, c: Conversation, index: int, item: Item) -> None:
         answer = (item.key or item.uuid) if item.role == "assistant" and item.from_model else None
         if answer is not None and answer != self._answer:
-            if self.base is None and item.usage is not None and _is_whole(c):
+            # Only a view that begins with the first request shows what that request held.
+            if self.base is None and item.usage is not None and not c.start and last_compaction(c) is None:
                 self.base = max(0, item.usage.prompt - estimate(self._seen) + estimate(self._reminder))
-            if at >= self._start:
-                sent = item.usage.prompt if item.usage is not None else unreported_estimate(self._seen, c.count.calibration)
-                self.excess += max(0, sent - self.base_of(c) - _tail(c) - self.summary_of(c))
+            if index >= self._start:
+                usage, calibration = item.usage, c.count.calibration
+                prompt = usage.prompt if usage is not None else unreported_estimate(self._seen, calibration)
+                self.excess += max(0, prompt - self.base_of(c) - _tail(c) - self.summary_of(c))
         self._answer = answer
         features = measure_all(item.blocks, c.memo)
         self._seen += features
@@ -127,22 +128,17 @@ def account_of(c: Conversation) -> Account:
 
 def _numbers(raw: object) -> tuple[int | None, int | None]:
     """Read base and summary from a checkpoint. Without valid numbers they are measured again."""
-    found: list[Any] = [raw.get(name) for name in ("base", "summary")] if isinstance(raw, dict) else [None, None]
-    base, summary = (one if isinstance(one, int) and one >= 0 else None for one in found)
+    values: list[Any] = [raw.get(name) for name in ("base", "summary")] if isinstance(raw, dict) else [None, None]
+    base, summary = (number if isinstance(number, int) and number >= 0 else None for number in values)
     return base, summary
-
-
-def _is_whole(c: Conversation) -> bool:
-    """Return whether the view begins with the first request."""
-    return not c.start and not any(isinstance(made, Boundary) for made in c.log.decisions.values())
 
 
 def _start_of(c: Conversation) -> int:
     """Return the index of the first item that the account counts: after the kept messages and after the last restart."""
-    newest = next((made for made in reversed(c.log.decisions.values()) if isinstance(made, Boundary)), None)
+    newest = last_compaction(c)
     paid = set(newest.kept) if newest is not None else set()
     paid |= {str(c.log.events[name].data.get("since")) for name in RESTARTS if name in c.log.events}
-    return next((at + 1 for at in range(len(c.log.view.items) - 1, -1, -1) if c.log.view.items[at].uuid in paid), 0)
+    return next((index + 1 for index in range(len(c.log.view.items) - 1, -1, -1) if c.log.view.items[index].uuid in paid), 0)
 
 
 def _tail(c: Conversation) -> int:
@@ -174,8 +170,8 @@ def _could_pay(c: Conversation) -> bool:
 
 def due(c: Conversation) -> Balance | None:
     """Return the balance if a compaction pays now."""
-    found = balance(c) if _could_pay(c) else None
-    return found if found is not None and _is_due(c, found) else None
+    current = balance(c) if _could_pay(c) else None
+    return current if current is not None and _is_due(c, current) else None
 
 
 def is_near(c: Conversation) -> bool:
@@ -183,8 +179,8 @@ def is_near(c: Conversation) -> bool:
     return _could_pay(c) and _is_due(c, balance(c), calls=c.policy.price.ahead_calls)
 
 
-def _is_due(c: Conversation, found: Balance, *, calls: int = 0) -> bool:
-    return found.is_due(c.policy.price.factor, c.limits.scaled(c.policy.price.least_gain), calls=calls)
+def _is_due(c: Conversation, current: Balance, *, calls: int = 0) -> bool:
+    return current.is_due(c.policy.price.factor, c.limits.scaled(c.policy.price.least_gain), calls=calls)
 
 
 def remember_summary(c: Conversation, tokens: int) -> None:

@@ -41,11 +41,11 @@ def leave_out(c: Conversation, error: BadRequest) -> bool:
 
     refused = _refused(c)
     messages = applied(c, c.log.view.messages())
-    found = objected(str(error), messages)
-    mended = without(messages, found) if found else messages
+    rejected = objected(str(error), messages)
+    mended = without(messages, rejected) if rejected else messages
     if mended == messages:
         return False
-    refused.blocks |= found
+    refused.blocks |= rejected
     refused.first = len(c.prompt.base) + first_difference(chain_of(messages), chain_of(mended))
     c.record_event(EVENT, {"why": str(error), "blocks": _names(refused.blocks)})
     c.notify(Text("The server refused part of the conversation, which is left out from now on ({error}).", error=error))
@@ -58,17 +58,15 @@ def _refused(c: Conversation) -> RefusedBlocks:
         refused.known = True
         event = c.log.events.get(EVENT)
         named = [*(c.resumed.get(EVENT) or ()), *(event.data.get("blocks") or () if event is not None else ())]
-        refused.blocks = {bytes.fromhex(name) for name in named if isinstance(name, str) and _is_hex(name)}
+        refused.blocks = {
+            bytes.fromhex(name) for name in named if isinstance(name, str) and re.fullmatch(r"(?:[0-9a-f]{2})*", name)
+        }
         c.checkpoint_with(EVENT, lambda: _names(refused.blocks))
     return refused
 
 
 def _names(blocks: Iterable[bytes]) -> list[str]:
     return sorted(block.hex() for block in blocks)
-
-
-def _is_hex(name: str) -> bool:
-    return len(name) % 2 == 0 and all(letter in "0123456789abcdef" for letter in name)
 
 
 def objected(sentence: str, messages: Sequence[Wire]) -> frozenset[bytes]:
@@ -86,8 +84,8 @@ def objected(sentence: str, messages: Sequence[Wire]) -> frozenset[bytes]:
         return frozenset((digest_of(named),)) if named["type"] != "text" else frozenset()
     if re.search("(?i)image|document|pdf|media", sentence):
         for message in reversed(messages):
-            if found := [block for block in message["content"] if _has_media(block)]:
-                return frozenset(map(digest_of, found))
+            if media := [block for block in message["content"] if _has_media(block)]:
+                return frozenset(map(digest_of, media))
     return frozenset()
 
 
@@ -98,7 +96,7 @@ def _has_media(block: Wire) -> bool:
 
 def without(messages: Sequence[Wire], refused: Set[bytes]) -> list[Wire]:
     """Return the list without the rejected blocks. Unchanged messages are the same dicts."""
-    kept: list[Wire] = []
+    result: list[Wire] = []
     gone: set[str] = set()  # ids of calls that are left out
     for message in messages:
         content = [part for block in message["content"] for part in _kept(block, refused, gone)]
@@ -108,13 +106,13 @@ def without(messages: Sequence[Wire], refused: Set[bytes]) -> list[Wire]:
             content = message["content"]
         if not content:
             continue
-        if kept and kept[-1]["role"] == message["role"]:
-            kept[-1] = {**kept[-1], "content": _results_first([*kept[-1]["content"], *content])}
+        if result and result[-1]["role"] == message["role"]:
+            result[-1] = {**result[-1], "content": _results_first([*result[-1]["content"], *content])}
         else:
-            kept.append(message if content is message["content"] else {**message, "content": _results_first(content)})
-    if kept and kept[0]["role"] == "assistant":
-        kept.insert(0, {"role": "user", "content": [{"type": "text", "text": OPENING}]})
-    return kept
+            result.append(message if content is message["content"] else {**message, "content": _results_first(content)})
+    if result and result[0]["role"] == "assistant":
+        result.insert(0, {"role": "user", "content": [{"type": "text", "text": OPENING}]})
+    return result
 
 
 def _kept(block: Wire, refused: Set[bytes], gone: set[str]) -> list[Wire]:

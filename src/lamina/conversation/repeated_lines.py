@@ -46,7 +46,7 @@ def repeat_after_undo(c: Conversation, boundary: Boundary) -> None:
 
 def repeat_after_rewind(c: Conversation, left: Sequence[Boundary]) -> None:
     """`left` are the compactions that are no longer part of the conversation, oldest first."""
-    _write(c, [(one.uuid, _old_places(c, one)) for one in reversed(left)], last=c.log.tree.leaf)
+    _write(c, [(boundary.uuid, _old_places(c, boundary)) for boundary in reversed(left)], last=c.log.tree.leaf)
 
 
 # The parent to write for each record; None keeps the one that it had before the compaction.
@@ -77,7 +77,7 @@ def _last_message(c: Conversation, last: str | None) -> Wire | None:
     last = c.log.moved.get(last or "", last)
     while last is not None:
         raw = next(_before(c, END, {last}), None)
-        if raw is None or _is_message(raw):
+        if raw is None or (raw.get("type") in ("user", "assistant") and not raw.get("isMeta")):
             return raw
         last = raw.get("parentUuid")
     return None
@@ -103,7 +103,3 @@ def _before(c: Conversation, boundary: str, wanted: set[str]) -> Iterator[Wire]:
 def _plain(raw: Wire) -> Wire:
     """Return the record as it is, and a boundary as a record without meaning."""
     return {**raw, "subtype": "lamina", "compactMetadata": {}} if raw.get("subtype") == "compact_boundary" else raw
-
-
-def _is_message(raw: Wire) -> bool:
-    return raw.get("type") in ("user", "assistant") and not raw.get("isMeta")

@@ -110,7 +110,7 @@ class CacheEdits:
 
     def prune(self, still: Container[str]) -> None:
         """Drop marks whose results have left the view, or were cleared there."""
-        self.marked = {call: done for call, done in self.marked.items() if call in still}
+        self.marked = {call: confirmed for call, confirmed in self.marked.items() if call in still}
 
     def resume(self, marked: Iterable[str], *, confirmed: bool, off: bool) -> None:
         """Restore the state of the resumed session."""

@@ -8,6 +8,7 @@ from ..disk.transcripts.store import load_whole
 from ..language.wording import counted
 from .price import last_item
 from .state import Conversation
+from .triggers import last_compaction
 
 
 def rewind(c: Conversation, target: str | None) -> None:
@@ -19,12 +20,13 @@ def rewind(c: Conversation, target: str | None) -> None:
     if not _in_memory(c, target):
         c.reload(everything=True)
     c.background.abort("extraction")  # reverted messages must not become memories; the next extraction covers the rest
-    stood = [made for made in c.log.decisions.values() if isinstance(made, Boundary) and made.uuid in c.log.tree.members]
+    decisions = [decision for decision in c.log.decisions.values() if decision.uuid in c.log.tree.members]
+    compactions = [decision for decision in decisions if isinstance(decision, Boundary)]
     uuid, _, time = c.head()
     c.append([Rewind(uuid, target, time, target)], reason="branch")
     from .repeated_lines import repeat_after_rewind
 
-    repeat_after_rewind(c, [made for made in stood if made.uuid not in c.log.tree.members])
+    repeat_after_rewind(c, [boundary for boundary in compactions if boundary.uuid not in c.log.tree.members])
 
 
 def _in_memory(c: Conversation, target: str | None) -> bool:
@@ -33,8 +35,8 @@ def _in_memory(c: Conversation, target: str | None) -> bool:
         return target is None or target in c.log.tree.nodes
     if target is None or target not in c.log.tree.nodes:
         return False
-    last = next((uuid for uuid, made in reversed(c.log.decisions.items()) if isinstance(made, Boundary)), None)
-    return c.log.tree.boundary_above(target) == last
+    last = last_compaction(c)
+    return c.log.tree.boundary_above(target) == (last.uuid if last is not None else None)
 
 
 def undo(c: Conversation, target: str) -> None:
@@ -48,19 +50,19 @@ def undo(c: Conversation, target: str) -> None:
     if target not in c.log.view.pins and c.background.running("summary") is not None:
         c.background.abort("summary")
         c.notify("The summary that was being made in the background was dropped, because the undo changed the conversation.")
-    made = log.decisions.get(target)
-    if isinstance(made, Boundary) and _begins_with(c, target):
+    decision = log.decisions.get(target)
+    if isinstance(decision, Boundary) and _begins_with(c, target):
         raise UsageError(f"Cannot undo {target}: the messages that this compaction replaced are not in this transcript.")
     uuid, _, time = c.head()
     parent = log.tree.leaf_without(log.records_of(target))
-    if parent is None and isinstance(made, Boundary):
-        parent = made.logical_parent  # it is known, but not in memory
+    if parent is None and isinstance(decision, Boundary):
+        parent = decision.logical_parent  # it is known, but not in memory
     c.append([Revoke(uuid, parent, time, target)], reason="undo")
-    if isinstance(made, Boundary):
+    if isinstance(decision, Boundary):
         from .repeated_lines import repeat_after_undo
 
-        repeat_after_undo(c, made)
-        _report_gaps(c, made)
+        repeat_after_undo(c, decision)
+        _report_gaps(c, decision)
     c.record_event("undo", {"decision": target, "since": last_item(c)})
 
 
@@ -72,8 +74,8 @@ def _begins_with(c: Conversation, boundary: str) -> bool:
 
 def _report_gaps(c: Conversation, undone: Boundary) -> None:
     """Tell the user which records before an undone compaction the transcript lacks. An earlier compaction leaves no gaps in view."""
-    shown = {undone.uuid, *(item.uuid for item in c.log.view.items)}
-    lost = [parent for parent, record in c.log.tree.missing.items() if record in shown] if not c.start else []
+    visible = {undone.uuid, *(item.uuid for item in c.log.view.items)}
+    lost = [parent for parent, record in c.log.tree.missing.items() if record in visible] if not c.start else []
     if lost:
         records = counted(len(lost), "record")
         c.notify(f"Not everything before the compaction was brought back: the transcript lacks {records} ({lost[0][:8]}).")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import msgspec
 
+from ..core.records import Boundary
 from ..fork.background import LOCAL
 from .state import Conversation
 from .window.estimate import estimate
@@ -32,8 +33,8 @@ def compaction(c: Conversation) -> bool:
 
 def most_unseen(c: Conversation) -> int:
     """Return the maximum tokens of new tool results: with a summary before them, they must fit below the threshold."""
-    found = compaction_room(c)
-    return max(1, (found.at - found.base) // 2)
+    room = compaction_room(c)
+    return max(1, (room.at - room.base) // 2)
 
 
 def collapse(c: Conversation) -> bool:
@@ -78,6 +79,10 @@ def compaction_room(c: Conversation) -> CompactionRoom:
     least = limits.scaled(policy.tail_min) + limits.scaled(policy.least_room)
     enough = starts - fixed >= min(least, limits.autocompact)
     return CompactionRoom(fixed, starts if enough else max(starts, nearly_full(c)), enough)
+
+
+def last_compaction(c: Conversation) -> Boundary | None:
+    return next((decision for decision in reversed(c.log.decisions.values()) if isinstance(decision, Boundary)), None)
 
 
 def compaction_at(c: Conversation) -> int:

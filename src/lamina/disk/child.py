@@ -211,9 +211,9 @@ def _drain(pipes: _Pipes, seconds: float, enough: Callable[[], bool]) -> None:
     deadline = time.monotonic() + seconds
     goes_on = True
     while goes_on:
-        left = deadline - time.monotonic()
-        pipes.read(min(POLL, max(0.0, left)))
-        goes_on = left > 0 and not enough()
+        remaining = deadline - time.monotonic()
+        pipes.read(min(POLL, max(0.0, remaining)))
+        goes_on = remaining > 0 and not enough()
 
 
 def _exited(process: subprocess.Popen[bytes]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import NoneType
@@ -26,6 +26,7 @@ from ..disk.temp_files import Durability
 from ..language.text import Text, message
 from .recall.library import LoadedIndex, MemoryLibrary, ScopeName, scope_modes, with_prefix
 from .recall.library import Recalled as Recalled
+from .store.change_sets import ClientChange, SetChange, UndoneSet, find_client_changes, new_act, turn_act
 from .store.contract import ChangeReason, MemoryVersion, Proposed, Saved, WriteRules
 from .store.directory import DirectoryStore
 from .store.draft import Draft
@@ -38,15 +39,6 @@ from .store.project_identity import identify
 from .store.scopes import INBOX, TEAM, AgentMemoryLocation, AgentScope, MemoryLocation, StrPath, locate_memory, project_root
 from .store.topic import Kind, Topic, evidence_of, read_topic, write_topic
 from .store.topic_files import TopicHeader, changed_meanwhile
-from .store.turn_changes import (
-    ClientChange,
-    TakenBack,
-    TurnChange,
-    find_act_changes,
-    find_client_changes,
-    find_turn_changes,
-    take_back,
-)
 
 SCOPES: Mapping[AgentScope, Scope] = {"user": "agentUser", "project": "agentProject", "local": "agentLocal"}
 IGNORED = ".gitignore"
@@ -296,7 +288,7 @@ class Memory:
         why: ChangeReason | None = None,
     ) -> Merged:
         """Give a memory the text of two, and move the other one to the trash. `base` are the digests of both files as the caller
-        knows them; a memory that was changed since is not overwritten. `take_back(changes_of_act(merged.act))` undoes it."""
+        knows them; a memory that was changed since is not overwritten. `undo(merged.act)` undoes it."""
         for argument, text in (("body", body), ("description", description)):
             check_type(argument, text, str)
         check_type("base", base, tuple, NoneType, words="the digests of both files")
@@ -306,20 +298,12 @@ class Memory:
         if not other:
             raise InputError(gone, "is in another scope", "merge memories of one scope")
         why = _reason(why, f"merged {gone} into {name}")
-        why = msgspec.structs.replace(why, act=why.act or os.urandom(6).hex())
+        why = msgspec.structs.replace(why, act=why.act or new_act())
         kept = self.store(scope).get(own)
         evidence = evidence_of(kept) if kept is not None else ()
         draft = Draft(kept.name if kept is not None else own, type, description, body, evidence)
         done = self.store(scope).merge(draft, other, why=why, base=base)
         return Merged(with_prefix(done.topic, scope), why.act, done.unfinished, done.redacted)
-
-    def changes_of_act(self, act: str) -> list[TurnChange]:
-        """Return the changes of one act, for `take_back`."""
-        return [
-            change._replace(file=f"{TEAM}/{change.file}" if scope == TEAM else change.file)
-            for scope, gated in self._stores.items()
-            for change in find_act_changes(gated, act)
-        ]
 
     def index(self, scope: ScopeName = "private") -> str:
         """Return the content of the index, `MEMORY.md`."""
@@ -364,39 +348,44 @@ class Memory:
         scope, known = next(((scope, known) for scope, known in asked if self.store(scope).log(known)), asked[0])
         return with_prefix(self.store(scope).restore(known, version_id, why=_reason(why), base=base), scope)
 
-    # The changes of a turn
+    # Change sets
 
-    def changes_for(self, session: str, messages: Collection[str]) -> list[TurnChange]:
+    def changes_for(self, session: str, messages: Collection[str]) -> list[SetChange]:
         """Return what was changed in memory for these messages of a session, by anyone, and what waits for approval."""
-        return [
-            change._replace(file=f"{TEAM}/{change.file}" if scope == TEAM else change.file)
-            for scope, gated in self._stores.items()
-            for change in find_turn_changes(gated, session, messages)
-        ]
+        acts = [turn_act(session, message) for message in messages]
+        return [_with_prefix(change, scope) for scope, gated in self._stores.items() for change in gated.changes(acts)]
 
-    def take_back(self, changes: Iterable[TurnChange], *, why: ChangeReason | None = None) -> TakenBack:
-        """Take back changes of a turn: created memories go to the trash, others get their previous version. A memory that was
-        changed since is left alone."""
-        kind, reason = "a list of changes, as changes_for() returns them", _reason(why, "undid the turn")
-        check_type("changes", changes, Iterable, words=kind)
-        wanted = [*changes]
-        for change in wanted:
-            check_type("changes", change, TurnChange, words=kind)
-        back, left = list[str](), list[str]()
-        for change in wanted:
-            scope, file = self._asked(change.file)[0]
-            problem = take_back(self.store(scope), change._replace(file=file), why=reason)
-            (left if problem else back).append(problem or change.name)
-        return TakenBack(tuple(back), tuple(left))
+    def undo(self, *acts: str, why: ChangeReason | None = None, whole: bool = False) -> UndoneSet:
+        """Undo change sets by their ids: a merge, a turn (`turn_act`), a dream, an approved proposal, an import or another undo.
+
+        A memory that a set created goes to the trash, any other returns byte for byte. One that was changed since is left alone and
+        named; with `whole`, nothing is done then. `redo(undone.act)` takes the undo back.
+        """
+        for act in acts:
+            check_type("acts", act, str)
+        reason = msgspec.structs.replace(_reason(why, "undid a change"), act=new_act())
+        done = UndoneSet()
+        for scope, gated in self._stores.items():
+            if gated.readable:
+                part = gated.undo(acts, why=reason, whole=whole)
+                back, left = (tuple(_with_prefix(change, scope) for change in changes) for changes in (part.back, part.left))
+                counts = done.withdrawn + part.withdrawn, done.waiting + part.waiting
+                done = UndoneSet(part.act or done.act, (*done.back, *back), (*done.left, *left), *counts)
+        return done
+
+    def redo(self, act: str, *, why: ChangeReason | None = None) -> UndoneSet:
+        """Redo what the undo with this id undid, unless one of its memories was changed since: then nothing is done."""
+        return self.undo(act, why=_reason(why, "redid a change"), whole=True)
 
     # Proposals
 
     def recent_client_changes(self) -> list[ClientChange]:
-        """Return what MCP clients changed without approval in the last days, for `take_back`, newest first."""
+        """Return what MCP clients changed without approval in the last days, newest first; `undo(*change.acts)` undoes it."""
         found = [
-            each._replace(change=each.change._replace(file=f"{TEAM}/{each.change.file}")) if scope == TEAM else each
+            each._replace(change=_with_prefix(each.change, scope))
             for scope, gated in self._stores.items()
-            for each in find_client_changes(gated, gated.store.clock() - RECENT_SECONDS)
+            if gated.readable
+            for each in find_client_changes(gated.store.history, gated.store.clock() - RECENT_SECONDS)
         ]
         return sorted(found, key=lambda each: -each.time)
 
@@ -421,6 +410,10 @@ class Memory:
         if name.startswith(f"{TEAM}/") and TEAM in self._stores:
             return [("team", name.removeprefix(f"{TEAM}/"))]
         return [(scope, name) for scope in self._stores]
+
+
+def _with_prefix(change: SetChange, scope: ScopeName) -> SetChange:
+    return change._replace(file=f"{TEAM}/{change.file}") if scope == TEAM else change
 
 
 def _tells_place(finding: Finding) -> bool:

@@ -28,7 +28,7 @@ from ..disk.transcripts.store import load_whole
 from ..language.text import Text as Sentence
 
 if TYPE_CHECKING:
-    from ..memory.store.turn_changes import TurnChange
+    from ..memory.store.change_sets import SetChange
     from .memory_binding import MemoryBinding
 
 # Minimum length of an abbreviated id.
@@ -64,9 +64,10 @@ class UndoneTurn(msgspec.Struct, frozen=True):
     words: str  # the user's message
     answers: int  # number of answers
     calls: tuple[str, ...]  # names of the tools that were called
-    memories: tuple[TurnChange, ...] = ()  # what it changed in memory; this is not undone yet
+    memories: tuple[SetChange, ...] = ()  # what it changed in memory; this is not undone yet
     files: tuple[str, ...] = ()  # other files that Write and Edit changed; they stay changed
     commands: tuple[str, ...] = ()  # shell commands that ran and may have changed files
+    messages: tuple[str, ...] = ()  # the ids of its messages
 
 
 def pin(c: Conversation, text: str | None, message: str | None) -> str:
@@ -184,8 +185,10 @@ def undo_turn(c: Conversation, memory: MemoryBinding) -> UndoneTurn:
     answers = {item.key or item.uuid for item in removed if item.role == "assistant"}
     calls = [block.name for item in removed for block in item.blocks if isinstance(block, ToolUse)]
     revision.rewind(c, c.log.tree.nodes[removed[0].uuid].parent)
-    memories = memory.changes_for([item.uuid for item in removed])
-    return UndoneTurn(_words(removed[0]), len(answers), tuple(calls), memories, *_lasting(c.cwd, memory, removed))
+    messages = tuple(item.uuid for item in removed)
+    files, commands = _lasting(c.cwd, memory, removed)
+    memories = memory.changes_for(messages)
+    return UndoneTurn(_words(removed[0]), len(answers), tuple(calls), memories, files, commands, messages)
 
 
 def _lasting(cwd: Path, memory: MemoryBinding, removed: Iterable[Item]) -> tuple[tuple[str, ...], tuple[str, ...]]:

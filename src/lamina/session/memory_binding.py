@@ -27,9 +27,9 @@ from ..prompt.reminder import IndexText
 if TYPE_CHECKING:  # a session without memories loads none of these
     from ..memory.guard.sources import Sources
     from ..memory.memory import Memory
+    from ..memory.store.change_sets import SetChange, UndoneSet
     from ..memory.store.contract import ChangeReason
     from ..memory.store.scopes import MemoryLocation
-    from ..memory.store.turn_changes import TakenBack, TurnChange
     from ..memory.tool_writes import WriteOutcome
     from ..tools.tool import FileChange, KeeperVerdict
     from .base import SessionBase
@@ -205,7 +205,7 @@ class MemoryBinding:
         except DiskError as error:
             return WriteOutcome(str(error), is_error=True)
 
-    def changes_for(self, messages: Sequence[str]) -> tuple[TurnChange, ...]:
+    def changes_for(self, messages: Sequence[str]) -> tuple[SetChange, ...]:
         """Return what was changed in memory for these messages. An unreadable memory is reported."""
         if self.mode == "off" or not self._exists():
             return ()
@@ -216,11 +216,13 @@ class MemoryBinding:
             self.c.notify(f"{error} The memories of this turn could not be looked up.")
             return ()
 
-    def take_back(self, changes: Sequence[TurnChange]) -> TakenBack:
+    def undo_changes(self, messages: Sequence[str]) -> UndoneSet:
+        from ..memory.store.change_sets import turn_act
         from ..memory.store.contract import ChangeReason
 
+        acts = [turn_act(self.session_id, message) for message in messages]
         with self.open() as memory:
-            return memory.take_back(changes, why=ChangeReason("user", "undid the turn", self.session_id))
+            return memory.undo(*acts, why=ChangeReason("user", "undid the turn", self.session_id))
 
     def _log_time(self) -> datetime | None:
         """Return the local time if daily logs are kept."""

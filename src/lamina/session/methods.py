@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # layer 4, memory and tools are imported on first use
     from ..fork.host import Source
     from ..layers.l4_compact.plan import Pivot
     from ..layers.l4_compact.step import CompactionPreview
-    from ..memory.store.turn_changes import TakenBack
+    from ..memory.store.change_sets import UndoneSet
     from ..tools.tool import ExpandedPage
     from .own_tools import Called
 
@@ -258,19 +258,19 @@ class SessionMethods(SessionBase):
         with self._open() as c:
             return edits.undo_turn(c, self._context.memory)
 
-    def undo_memories(self, turn: UndoneTurn) -> TakenBack:
+    def undo_memories(self, turn: UndoneTurn) -> UndoneSet:
         """Take back what an undone turn changed in memory.
 
         Args:
             turn: The result of `undo_turn`.
 
         Returns:
-            The names of the memories that were taken back, and a sentence for each that was left: one that was changed since
-            stays as it is. A memory that the turn created goes to the trash.
+            What was undone (`back`), and what was left (`left`, with `sentences`): a memory that was changed since stays as it
+            is. A memory that the turn created goes to the trash.
         """
         check_type("turn", turn, UndoneTurn, words="the result of undo_turn()")
         with self._open():
-            return self._context.memory.take_back(turn.memories)
+            return self._context.memory.undo_changes(turn.messages)
 
     def expand(self, node: str, *, page_number: int = 1) -> ExpandedPage:
         """Return the original text behind a summary, placeholder, marker, spilled result or pin.

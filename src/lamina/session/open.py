@@ -206,7 +206,7 @@ def _path_of_copy(place: SessionPlace, source: Path, name: str) -> Path:
 def _load_end(store: TranscriptStore, path: Path, cwd: Path, time: str) -> LiveTranscript:
     """Load the end of a transcript that is too large, and record a summary in place of the rest."""
     from ..disk.transcripts.resume import read_head
-    from ..layers.l4_compact.head_summary import fold_head
+    from ..layers.l4_compact.offline import fold_head
 
     head = read_head(store)
     log = Log.load(lambda: store.read(head.cut), lambda: seeded(head.state))

@@ -68,8 +68,8 @@ def _similar(path: Path, cwd: Path) -> list[str]:
     folded = {name.casefold(): name for name in names}
     close = [folded[name] for name in get_close_matches(path.name.casefold(), folded, n=_MOST_HINTS, cutoff=0.7)]
     stem = [name for name in names if Path(name).stem == path.stem and name not in close]
-    found = [str(path.parent / name) for name in (*close, *sorted(stem))][:_MOST_HINTS]
+    hints = [str(path.parent / name) for name in (*close, *sorted(stem))][:_MOST_HINTS]
     # A model often forgets or invents the directory.
-    if not found and path.parent != cwd and os.path.isfile(cwd / path.name):
+    if not hints and path.parent != cwd and os.path.isfile(cwd / path.name):
         return [str(cwd / path.name)]
-    return found
+    return hints

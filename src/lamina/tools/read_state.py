@@ -81,13 +81,13 @@ class ReadState:
         """Return the files read last, newest first."""
         with self._lock:
             newest = list(reversed(self._files.items()))[:count]
-        return [ReadFile(path, seen) for path, seen in newest]
+        return [ReadFile(path, known_range) for path, known_range in newest]
 
-    def problem(self, path: str | os.PathLike[str], found: bytes) -> str | None:
+    def problem(self, path: str | os.PathLike[str], content: bytes) -> str | None:
         """Return a sentence on why a file with the content `found` may not be overwritten, or None if it may."""
-        seen = self.get(path)
-        if seen is None:
+        known_range = self.get(path)
+        if known_range is None:
             return f"{Path(path)} exists but has not been read in this conversation. Read it first, then try again."
-        if seen.digest != digest(found):
+        if known_range.digest != digest(content):
             return f"{Path(path)} was changed by the user or another program since it was read. Read it again, then try again."
         return None

@@ -5,7 +5,7 @@ A dream that was started here runs in a thread of the server and stops with it, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from threading import Event
 
@@ -13,13 +13,12 @@ from starlette.routing import Route
 
 from ..core.errors import InputError, LaminaError
 from ..disk.locks.dream_lock import DreamLock
-from ..layers.l6_dream.record import SkippedChange, request_kill
-from ..layers.l6_dream.redo import redo
-from ..layers.l6_dream.undo import UndoneDream, recover_memory, undo, undo_changes
+from ..layers.l6_dream.record import request_kill
+from ..layers.l6_dream.undo import UndoneDream, recover_memory, redo, undo, undo_changes
 from ..providers import Provider
 from ..session.provider import open_chosen_provider
 from .changes import Done, Fields, Undo, change_route
-from .dream_data import DreamDetail, dreams_of, read_dream
+from .dream_data import dreams_of
 from .dream_jobs import is_loaded, load_needed
 from .dream_list import DISMISS, SHOW_AGAIN, START, STOP, address
 from .dream_view import REDO, UNDO, UNDO_ONE
@@ -112,27 +111,22 @@ def _show_again(site: Site, words: Words, fields: Fields) -> Done:
 
 def _undo(site: Site, words: Words, fields: Fields) -> Done:
     place, dream = place_of(site, words, fields), fields.get("dream", "")
-    found = read_dream(site.memories, place, dream)
     with site.places.open(place) as memory:
-        done = undo(memory.store("private"), dream, now=site.clock())
-    return Done(_told(words, found, done), _redo_of(place, done), address(place, done.record))
+        done = undo(memory.store("private"), dream)
+    form = Undo(REDO, {"place": place.id, "dream": dream}) if done.undo else None
+    return Done(_told(words, done), form, address(place, done.record))
 
 
 def _undo_one(site: Site, words: Words, fields: Fields) -> Done:
     """Undo the changes of one group: a merge is several files."""
     place, dream = place_of(site, words, fields), fields.get("dream", "")
-    found = read_dream(site.memories, place, dream)
     files = fields.get("files", "").splitlines()
     if not files:
         raise InputError("dream", words("nothing to change"))
     with site.places.open(place) as memory:
-        done = undo_changes(memory.store("private"), dream, files, now=site.clock())
-    return Done(_told(words, found, done), _redo_of(place, done))
-
-
-def _redo_of(place: Place, done: UndoneDream) -> Undo | None:
-    """Return the form that takes an undo back; None if nothing was removed."""
-    return Undo(REDO, {"place": place.id, "dream": done.record.id, "undo": done.undo}) if done.undo else None
+        done = undo_changes(memory.store("private"), dream, files)
+    form = Undo(REDO, {"place": place.id, "dream": dream, "undo": done.undo}) if done.undo else None
+    return Done(_told(words, done), form)
 
 
 def _redo(site: Site, words: Words, fields: Fields) -> Done:
@@ -146,20 +140,14 @@ def _redo(site: Site, words: Words, fields: Fields) -> Done:
         else []
     )
     told += [words("The proposal waits again.|{n} proposals wait again.", n=done.waiting)] if done.waiting else []
-    again = {"place": place.id, "dream": dream} | ({} if done.whole else {"files": "\n".join(done.files)})
-    undo_form = Undo(UNDO if done.whole else UNDO_ONE, again)
-    return Done(" ".join([*told, *_left(words, done.left)]), undo_form, address(place, done.record))
+    undo_form = Undo(UNDO, {"place": place.id, "dream": dream}) if not fields.get("undo") else None
+    return Done(" ".join(told), undo_form, address(place, done.record))
 
 
-def _left(words: Words, left: Sequence[SkippedChange]) -> list[str]:
-    return [words("{file} {why}.", file=one.file, why=words(one.why)) for one in left[:3]]
-
-
-def _told(words: Words, found: DreamDetail | None, done: UndoneDream) -> str:
-    """Return what an undo did to the changes that were in force before it: memories restored, proposals withdrawn, files left."""
-    was = {one.file: one.state for one in found.active} if found is not None else {}
-    states = [was.get(file) for file in done.back]
-    restored, withdrawn = states.count("applied"), states.count("waiting")
-    told = [words("Undone: {n} memory restored.|Undone: {n} memories restored.", n=restored)] if restored or not withdrawn else []
-    told += [words("{n} proposal withdrawn.|{n} proposals withdrawn.", n=withdrawn)] if withdrawn else []
-    return " ".join([*map(words, done.said), *told, *_left(words, done.left)])
+def _told(words: Words, done: UndoneDream) -> str:
+    """Return what an undo did: memories restored, proposals withdrawn, files left."""
+    restored = words("Undone: {n} memory restored.|Undone: {n} memories restored.", n=len(done.back))
+    told = [restored] if done.back or not done.withdrawn else []
+    told += [words("{n} proposal withdrawn.|{n} proposals withdrawn.", n=done.withdrawn)] if done.withdrawn else []
+    left = [words("{file} {why}.", file=skipped.file, why=words(skipped.why)) for skipped in done.left[:3]]
+    return " ".join([*map(words, done.said), *told, *left])

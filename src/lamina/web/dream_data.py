@@ -17,7 +17,6 @@ from ..disk.locks.dream_lock import DreamLock
 from ..language.text import message
 from ..layers.l6_dream.changes import DreamedFile, DreamFact, list_dream_facts, list_dreamed_files
 from ..layers.l6_dream.gates import DreamStop
-from ..layers.l6_dream.kept_undo import KeptUndo, list_undos, undone_files
 from ..layers.l6_dream.record import DIRECTORY, DreamRecord, is_real, read_record, read_records
 from ..layers.l6_dream.stage import read_topics
 from ..memory.guard.facts import folded_words
@@ -54,11 +53,10 @@ class ChangeGroup(NamedTuple):
 
 
 class DreamDetail(NamedTuple):
-    """A dream with its changes. `undos` are those that can be taken back, newest first."""
+    """A dream with its changes."""
 
     record: DreamRecord
     groups: tuple[ChangeGroup, ...]
-    undos: tuple[KeptUndo, ...] = ()
 
     @property
     def facts(self) -> tuple[DreamFact, ...]:
@@ -79,14 +77,9 @@ class DreamDetail(NamedTuple):
         return self.record.status == "completed" and bool(self.active or (not self.groups and is_real(self.record)))
 
     @property
-    def whole_undo(self) -> KeptUndo | None:
-        """The undo of the whole dream, if it is undone."""
-        return next((one for one in self.undos if one.whole), None) if self.record.status == "undone" else None
-
-    def undo_of(self, group: ChangeGroup) -> KeptUndo | None:
-        """Return the undo that took this group back, if it was undone alone."""
-        undone = {one.file for one in group.files if one.state in ("undone", "refused")}
-        return next((one for one in self.undos if not one.whole and undone & undone_files(one)), None)
+    def can_redo(self) -> bool:
+        """Whether the dream was undone as a whole, by a version that can apply it again."""
+        return self.record.status == "undone" and bool(self.record.undo)
 
 
 def list_dreams(index: MemoryIndex) -> list[PlaceDreams]:
@@ -126,11 +119,11 @@ def read_dream(index: MemoryIndex, place: Place, id: str) -> DreamDetail | None:
             if record is None:
                 return None
             files = list_dreamed_files(gated, record)
-            others, undos = read_topics(gated), tuple(list_undos(gated.store.root, id))
+            others = read_topics(gated)
     except LaminaError:
         return None
     facts = list_dream_facts(files, others)
-    return DreamDetail(record, tuple(_groups(files, facts, others)), undos)
+    return DreamDetail(record, tuple(_groups(files, facts, others)))
 
 
 def _groups(files: Sequence[DreamedFile], facts: Sequence[DreamFact], others: Mapping[str, str]) -> list[ChangeGroup]:

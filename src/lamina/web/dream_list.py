@@ -328,11 +328,11 @@ def _row(site: Site, words: Words, place: Place, record: DreamRecord, waiting: s
 
 def _changes(words: Words, record: DreamRecord, waiting: set[str]) -> str:
     """Return what a dream changed. `waiting` are the proposals that wait now, of whatever dream."""
-    new = {change.file for change in record.changes if not change.before}
+    added, changed = record.written()
     counts = (
         ("merged", len(record.merged)),
-        ("added", sum(file in new for file in record.files)),
-        ("changed", sum(one.file in record.files and one.file not in new and one.after != "" for one in record.changes)),
+        ("added", len(added)),
+        ("changed", len(changed)),
         ("removed", len(record.removed)),
         ("waiting", pending := sum(id in waiting for id in record.waiting)),
         ("decided", len(record.waiting) - pending),

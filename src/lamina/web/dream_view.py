@@ -71,8 +71,7 @@ def _head(site: Site, words: Words, place: Place, found: DreamDetail, title: str
     undo, fields = None, {"place": place.id, "dream": record.id}
     if not site.read_only and found.can_undo:
         undo = change_form(UNDO, fields, button(words("Undo the whole dream"), {"class": "btn main", "id": "undo-dream"}))
-    elif not site.read_only and (again := found.whole_undo) is not None:
-        fields |= {"undo": again.id}
+    elif not site.read_only and found.can_redo:
         undo = change_form(REDO, fields, button(words("Apply again"), {"class": "btn main", "id": "redo-dream"}))
     crumb = join((tag("a", {"href": "/dreams"}, words("Dreams and background")), " / ", bdi(place_name(place))))
     meta = tag("p", {"class": "meta"}, [tag("span", None, bdi(one)) for one in facts])
@@ -147,14 +146,11 @@ def _group(site: Site, words: Words, place: Place, found: DreamDetail, group: Ch
 
 
 def _undo_form(words: Words, place: Place, found: DreamDetail, group: ChangeGroup) -> Html | None:
-    """Return the undo of a group, or the way back from it; a proposal that waits is withdrawn."""
+    """Return the undo of a group; a proposal that waits is withdrawn."""
     files = [one for one in group.files if one.state in ("applied", "waiting") and one.before != one.after]
     fields = {"place": place.id, "dream": found.record.id}
     if not files:
-        if (again := found.undo_of(group)) is None:
-            return None
-        label = words("Apply again" if again.files else "Let it wait again")
-        return change_form(REDO, fields | {"undo": again.id}, button(label, {"class": "btn sm"}))
+        return None
     waits = all(one.state == "waiting" for one in files)
     label = words("Withdraw" if waits else "Put it back" if group.lost else "Undo this")
     fields |= {"files": "\n".join(one.file for one in files)}

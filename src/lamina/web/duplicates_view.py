@@ -191,15 +191,11 @@ def _merge(site: Site, words: Words, fields: Fields) -> Done:
 def _take_back(site: Site, words: Words, fields: Fields) -> Done:
     place = place_of(site, words, fields)
     with site.places.open(place) as memory:
-        changes = memory.changes_of_act(fields.get("act", ""))
-        if not changes:
-            raise InputError("undo", words("it is too late; the history of the memory has its versions"))
-        done = memory.take_back(changes, why=ChangeReason("user", "undid a merge on the page"))
-    return Done(
-        " ".join([words("Undone: {n} memory restored.|Undone: {n} memories restored.", n=len(done.back)), *done.left]),
-        None,
-        DUPLICATES,
-    )
+        done = memory.undo(fields.get("act", ""), why=ChangeReason("user", "undid a merge on the page"))
+    if not done.back and not done.left:
+        raise InputError("undo", words("it is too late; the history of the memory has its versions"))
+    restored = words("Undone: {n} memory restored.|Undone: {n} memories restored.", n=len(done.back))
+    return Done(" ".join([restored, *done.sentences]), None, DUPLICATES)
 
 
 def _distinct(site: Site, words: Words, fields: Fields) -> Done:

@@ -3,7 +3,7 @@ Below them are recent changes by MCP clients, which are in use and can be undone
 
 A decision goes through the same modes and journal as `lamina inbox`. Invariants: a form carries the digest of the proposal that it
 shows; an undo restores the memory byte for byte, and the proposal waits again. The last decisions are
-kept on disk (memory/store/decided.py), so they can be undone after a restart too: the trash lists them.
+kept on disk, so they can be undone after a restart too: the trash lists them.
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ from starlette.routing import Route
 
 from ..core.errors import InputError
 from ..language.text import Text, encodable
-from ..memory.memory import Memory
 from ..memory.recall.library import ScopeName
+from ..memory.store.change_sets import SINCE, ClientChange
 from ..memory.store.contract import ChangeReason, Saved
-from ..memory.store.decided import Decision, drop_decision, keep_decision
-from ..memory.store.modes import Proposal
+from ..memory.store.modes import Decision, Proposal
 from ..memory.store.topic import read_topic
-from ..memory.store.turn_changes import ClientChange
 from . import labels
 from .changes import Done, Fields, Undo, change_route, digest
 from .diff import diff_unified, whole_text
@@ -78,14 +76,13 @@ def _accept(site: Site, words: Words, fields: Fields) -> Done:
         with site.places.open(place) as memory:
             for proposal in proposals:
                 try:
-                    done = memory.accept(proposal.id)
+                    memory.accept(proposal.id)
                 except InputError as error:
                     if decided:
                         raise InputError(
                             words("accepted {n}, then stopped", n=len(decided)), words(error).rstrip(".。")
                         ) from None
                     raise
-                _keep(site, memory, proposal, done.topic.file if isinstance(done, Saved) else proposal.file)
                 decided.append(proposal)
     return _done(words, Text("Accepted “{name}”.|Accepted {n} changes, from “{name}” on."), decided)
 
@@ -101,12 +98,13 @@ def _edit(site: Site, words: Words, fields: Fields) -> Done:
             body=plain(fields.get("body", "")),
             evidence=proposal.evidence,
             scope=_scope(proposal),
-            why=ChangeReason("user", "accepted with changes on the page", proposal.why.session, proposal.why.message),
+            why=ChangeReason(
+                "user", "accepted with changes on the page", proposal.why.session, proposal.why.message, act=proposal.id
+            ),
             base=proposal.base,
         )
         assert isinstance(done, Saved)  # a user's own memory never waits
-        memory.reject(proposal.id)
-        _keep(site, memory, proposal, done.topic.file.removeprefix("team/"), edited=True)
+        memory.store(_scope(proposal)).inbox.decide(proposal, accepted=True, edited=True)
     answer = _done(words, Text("Accepted “{name}”.|Accepted {n} changes, from “{name}” on."), [proposal], "/memories")
     return msgspec.structs.replace(answer, message=with_notices(words, answer.message, done))
 
@@ -117,21 +115,12 @@ def _refuse(site: Site, words: Words, fields: Fields) -> Done:
         with site.places.open(place) as memory:
             for proposal in proposals:
                 memory.reject(proposal.id)
-                _keep(site, memory, proposal, None)
         decided += proposals
     return _done(words, Text("Refused “{name}”.|Refused {n} changes, from “{name}” on."), decided)
 
 
 def _scope(proposal: Proposal) -> ScopeName:
     return "team" if proposal.scope == "team" else "private"
-
-
-def _keep(site: Site, memory: Memory, proposal: Proposal, file: str | None, *, edited: bool = False) -> None:
-    """Keep a decision for its undo. `file` is the memory that was changed, None for a refusal."""
-    where = f"team/{file}" if file is not None and proposal.scope == "team" else file or ""
-    after = memory.digest(where) if file is not None else ""
-    decision = Decision(proposal, file is not None, where, after, site.clock(), edited)
-    keep_decision(memory.store(_scope(proposal)).store.root, decision)
 
 
 def _done(words: Words, key: str, decided: list[Proposal], location: str = "") -> Done:
@@ -156,7 +145,7 @@ def _undo(site: Site, words: Words, fields: Fields) -> Done:
         with site.places.open(place) as memory:
             found = next((one for one in memory.recent_client_changes() if one.id == asked), None)
             if found is not None:
-                if left := memory.take_back([found.change]).left:
+                if left := memory.undo(*found.acts).sentences:
                     raise InputError("undo", left[0].rstrip("."))
                 return Done(words("Took back the change of “{name}” by {client}.", name=found.change.name, client=found.client))
     raise InputError("undo", words("it is too late; the history of the memory has its versions"))
@@ -173,25 +162,14 @@ def wait_again(site: Site, words: Words, ids: list[str]) -> list[Decision]:
 
 
 def _take_back(site: Site, words: Words, place: Place, decision: Decision) -> None:
-    proposal, file = decision.proposal, decision.file
-    why = ChangeReason("user", "undid a decision on the page")
+    proposal = decision.proposal
     with site.places.open(place) as memory:
-        if decision.accepted and memory.digest(file) != decision.after:
+        why = ChangeReason("user", "undid a decision on the page")
+        for change in memory.store(_scope(proposal)).take_back(proposal.id, why=why).left:
+            if change.problem != SINCE:
+                raise InputError(change.name, change.problem)
+            file = f"team/{change.file}" if proposal.scope == "team" else change.file
             raise find_conflict(site, words, place, memory, {"file": file})
-        if decision.accepted and proposal.base:
-            memory.restore(file, _version(memory, file, proposal.base), why=why, base=decision.after)
-        elif decision.accepted:
-            memory.remove(file, why=why, base=decision.after)
-        gated = memory.store(_scope(proposal))
-        gated.inbox.put_back(proposal)
-        drop_decision(gated.store.root, proposal.id)
-
-
-def _version(memory: Memory, file: str, base: str) -> str:
-    found = next((one.id for one in memory.log(file) if one.digest == base), None)
-    if found is None:
-        raise InputError(file, "has no earlier version any more")
-    return found
 
 
 # What is shown

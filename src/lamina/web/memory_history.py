@@ -12,15 +12,14 @@ from ..disk.regular_file import list_entries
 from ..history.places import NAMES
 from ..history.recalls import Recalls
 from ..memory.memory import RECENT_SECONDS
+from ..memory.store.change_sets import ClientChange, find_client_changes
 from ..memory.store.contract import MemoryVersion
-from ..memory.store.decided import DECIDED, Decision, read_decisions
 from ..memory.store.directory import DirectoryStore
 from ..memory.store.history import HISTORY_DIRECTORY
 from ..memory.store.journal import find_trash
-from ..memory.store.modes import GatedStore, Inbox, Proposal
+from ..memory.store.modes import DECIDED, Decision, Inbox, Proposal
 from ..memory.store.scopes import INBOX
 from ..memory.store.topic import fold_name
-from ..memory.store.turn_changes import ClientChange, find_client_changes
 from ..memory.store.uses import read_uses
 from .memory_places import MemoryPlaces, Place
 from .memory_stores import MemoryStores, mtime
@@ -63,7 +62,7 @@ class MemoryHistories(MemoryStores):
                 for prefix, store in stores:
                     authors |= {prefix + file: version for file, version in find_writers(store.log()).items()}
                     uses |= {prefix + file: count for file, count in read_uses(store.root).items()}
-                    clients += find_client_changes(GatedStore(store, "read-only"), 0.0)
+                    clients += find_client_changes(store.history, 0.0)
                 facts = PlaceFacts(authors, uses, tuple(clients))
             self._facts[place.id] = (state, facts)
             return facts
@@ -109,7 +108,7 @@ class MemoryHistories(MemoryStores):
 
     def decided(self, places: Iterable[Place] | None = None) -> list[tuple[Place, Decision]]:
         """Return the decisions on proposals that are kept, newest first."""
-        found = self._kept_in(places, DECIDED, lambda store: read_decisions(store.root))
+        found = self._kept_in(places, DECIDED, lambda store: Inbox(store).decided())
         return sorted(found, key=lambda one: -one[1].time)
 
     def _kept_in(

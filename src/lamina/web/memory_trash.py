@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ..memory.store.decided import Decision
+from ..memory.store.modes import Decision
 from .html import Attribute, Html, bdi, cut, join, tag
 from .inbox_view import BACK, proposal_json
 from .memory_changes import RESTORE

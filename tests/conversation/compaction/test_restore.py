@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lamina.conversation.compaction.restore import FoundFile, RestoredText, files_back, is_ours, texts_back
+from lamina.conversation.compaction.restoration import FoundFile, RestoredText, files_back, is_ours, texts_back
 
 from ...layers.l4_compact.made import tokens
 

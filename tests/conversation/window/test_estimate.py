@@ -15,10 +15,9 @@ from lamina.conversation.window.estimate import (
     Calibration,
     estimate,
     observe,
-    plain_estimate,
     unreported_estimate,
 )
-from lamina.conversation.window.features import EMPTY, Features, measure
+from lamina.conversation.window.features import EMPTY, Features, measure, measure_all
 from lamina.core.blocks import text, tool_result
 
 PROSE = Features(letters=4_000, blanks=800, marks=200, frame=12)
@@ -122,4 +121,4 @@ def test_the_better_estimate_may_raise_fullness_without_a_report_but_not_lower_i
 
 @pytest.mark.spec("T3")
 def test_savings_are_tested_with_the_plain_rule() -> None:
-    assert plain_estimate([text("a" * 400), tool_result("t", "[" + "1," * 199 + "1]")]) == 100 + 201
+    assert measure_all([text("a" * 400), tool_result("t", "[" + "1," * 199 + "1]")]).plain == 100 + 201

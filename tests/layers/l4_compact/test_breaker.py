@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lamina.core.policy import CompactPolicy
-from lamina.layers.l4_compact.breaker import (
+from lamina.layers.l4_compact.plan import (
     BreakerLedger,
     explanation,
     failed,

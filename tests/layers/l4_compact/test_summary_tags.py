@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.layers.l4_compact.offline import answer
-from lamina.layers.l4_compact.summary_tags import find_summary
+from lamina.layers.l4_compact.summary_text import find_summary
 
 SECTIONS = [f"## {number}. Heading {number}\nWords about it, number {number}." for number in (1, 2, 3, 4, 5, 7, 8)]
 BODY = "\n".join(SECTIONS)

@@ -9,10 +9,10 @@ import pytest
 from lamina.core.errors import InputError
 from lamina.layers.l6_dream.apply import NOT_DUPLICATE
 from lamina.layers.l6_dream.changes import list_dream_facts, list_dreamed_files
-from lamina.layers.l6_dream.undo import SINCE, undo, undo_changes
+from lamina.layers.l6_dream.undo import undo, undo_changes
 from lamina.memory.store.distinct import note_distinct
 
-from .staged import NOW, Dream, dreamt, memory, save, snapshot, some, topic
+from .staged import Dream, dreamt, memory, save, snapshot, some, topic
 
 FACT = "Fact number {} about the parser is kept here."
 
@@ -31,7 +31,7 @@ def test_one_change_is_undone_and_the_others_stay(tmp_path: Path) -> None:
         before = snapshot(where)
         record = dreamt(gated, merge)
         after = snapshot(where)
-        done = undo_changes(gated, record.id, ["t001.md"], now=NOW)
+        done = undo_changes(gated, record.id, ["t001.md"])
         assert (done.back, done.left) == (("t001.md",), ())
         assert snapshot(where)["t001.md"] == before["t001.md"]
         assert "t001.md" in gated.store.index()
@@ -40,7 +40,7 @@ def test_one_change_is_undone_and_the_others_stay(tmp_path: Path) -> None:
         states = {one.file: one.state for one in list_dreamed_files(gated, record)}
         assert states == {"t000.md": "applied", "t001.md": "undone", "t002.md": "applied"}
         # The rest can still be undone as a whole.
-        undo(gated, record.id, now=NOW)
+        undo(gated, record.id)
         assert {file: data for file, data in snapshot(where).items() if file != "MEMORY.md"} == {
             file: data for file, data in before.items() if file != "MEMORY.md"
         }
@@ -52,8 +52,8 @@ def test_a_file_changed_since_the_dream_is_left_alone(tmp_path: Path) -> None:
         some(gated, 4)
         record = dreamt(gated, merge)
         save(gated, "t002", "The user wrote this.", who="user")
-        done = undo_changes(gated, record.id, ["t002.md"], now=NOW)
-        assert [(one.file, one.why) for one in done.left] == [("t002.md", SINCE)]
+        done = undo_changes(gated, record.id, ["t002.md"])
+        assert [(one.file, one.why) for one in done.left] == [("t002.md", "was changed since")]
         assert b"The user wrote this." in snapshot(where)["t002.md"]
         states = {one.file: (one.state, one.known) for one in list_dreamed_files(gated, record)}
         assert states["t002.md"] == ("changed", True)
@@ -67,7 +67,7 @@ def test_what_no_dream_changed_is_refused(tmp_path: Path, dream: str, file: str,
         some(gated, 4)
         record = dreamt(gated, merge)
         with pytest.raises(InputError, match=says):
-            undo_changes(gated, dream or record.id, [file], now=NOW)
+            undo_changes(gated, dream or record.id, [file])
 
 
 def test_every_fact_names_the_memory_that_states_it_now(tmp_path: Path) -> None:
@@ -117,5 +117,5 @@ def test_a_proposal_of_a_dream_is_applied_once_it_is_accepted_and_changes_nothin
         }
         assert (FACT.format(1) in (files["t000.md"].after or ""), files["t001.md"].after) == (True, None)
         assert files["t002.md"].after == files["t002.md"].before
-        undo(gated, record.id, now=NOW)
+        undo(gated, record.id)
         assert {one.state for one in list_dreamed_files(gated, record)} == {"undone", "refused"}

@@ -7,14 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina.layers.l6_dream.index_merge import (
-    IndexRewrite,
+    finish_index,
     keep_prose,
     merge_edits,
-    merge_index,
     only_added,
-    restore_index,
-    rows_of,
 )
+from lamina.memory.store.index import merge_indexes, rows_of
 
 
 def lines(*entries: str) -> str:
@@ -26,27 +24,22 @@ BEFORE = lines("a", "b", "c")
 
 @pytest.mark.spec("B4")
 @pytest.mark.parametrize(
-    ("own", "now", "back", "expected"),
+    ("made", "now", "ours", "theirs", "expected"),
     [
-        (None, lines("a", "b"), ["c.md"], BEFORE),
-        (IndexRewrite(lines("a", "b", "c"), lines("a2", "b", "c")), lines("a2", "b", "c", "x"), [], lines("a", "b", "c", "x")),
-        (IndexRewrite(lines("a", "b", "c"), lines("a2", "b", "c")), lines("a3", "b", "c"), [], lines("a3", "b", "c")),
-        (IndexRewrite(lines("a", "b", "c"), lines("a2", "b", "c")), BEFORE, [], BEFORE),
-        (
-            IndexRewrite(lines("a", "b", "c", "x"), lines("a2", "b", "c", "x")),
-            lines("a2", "b", "c", "x"),
-            [],
-            lines("a", "b", "c", "x"),
-        ),
-        (None, lines("a", "n", "x"), ["b.md", "c.md", "n.md"], lines("a", "b", "c", "x")),
-        (None, lines("a2", "n"), ["a.md", "b.md", "c.md", "n.md"], BEFORE),
-        (IndexRewrite(BEFORE, lines("c", "a", "b")), lines("c", "a", "b"), [], BEFORE),
-        (IndexRewrite(BEFORE, lines("a", "b")), lines("a", "b"), [], BEFORE),
-        (None, lines("a", "b"), [], lines("a", "b")),
+        (lines("a", "b"), lines("a", "b"), [], [], BEFORE),
+        (lines("a2", "b", "c"), lines("a2", "b", "c", "x"), [], [], lines("a", "b", "c", "x")),
+        (lines("a2", "b", "c"), lines("a3", "b", "c"), [], [], lines("a3", "b", "c")),
+        (lines("a2", "b", "c"), BEFORE, [], [], BEFORE),
+        (lines("a2", "b", "c"), lines("a3", "b", "c"), ["a.md"], [], BEFORE),
+        (lines("a", "n"), lines("a", "n", "x"), [], ["n.md"], lines("a", "b", "c", "n", "x")),
+        (lines("c", "a", "b"), lines("c", "a", "b"), [], [], BEFORE),
+        (BEFORE, lines("a", "b"), [], [], lines("a", "b")),
     ],
 )
-def test_the_dreams_lines_go_and_everybody_elses_stay(own: IndexRewrite | None, now: str, back: list[str], expected: str) -> None:
-    assert restore_index(BEFORE, now, back, own=own) == expected
+def test_the_lines_of_a_set_go_and_everybody_elses_stay(
+    made: str, now: str, ours: list[str], theirs: list[str], expected: str
+) -> None:
+    assert merge_indexes(BEFORE, now, base=made, our_rows=ours, their_rows=theirs) == expected
 
 
 ENTRIES = st.lists(
@@ -56,32 +49,24 @@ ENTRIES = st.lists(
 
 @pytest.mark.spec("B4")
 @settings(max_examples=60)
-@given(ENTRIES, ENTRIES, ENTRIES, ENTRIES)
-def test_a_line_that_others_wrote_is_never_touched(before: list[str], found: list[str], made: list[str], now: list[str]) -> None:
-    own = IndexRewrite(lines(*found), lines(*made))
-    done = rows_of(restore_index(lines(*before), lines(*now), [], own=own))
+@given(ENTRIES, ENTRIES, ENTRIES)
+def test_a_line_that_others_wrote_is_never_touched(before: list[str], made: list[str], now: list[str]) -> None:
+    done = rows_of(merge_indexes(lines(*before), lines(*now), base=lines(*made)))
     for file, row in rows_of(lines(*now)).items():
-        if row != rows_of(own.made).get(file):
+        if row != rows_of(lines(*made)).get(file):
             assert done[file] == row
-    assert restore_index(lines(*before), lines(*made), [], own=IndexRewrite(lines(*before), lines(*made))) == lines(*before)
-    assert restore_index(lines(*before), lines(*now), []) == lines(*before) or set(before) != set(now)
+    assert merge_indexes(lines(*before), lines(*made), base=lines(*made)) == lines(*before)
 
 
 @pytest.mark.spec("B4")
-def test_prose_that_others_added_stays_and_the_dreams_goes() -> None:
+def test_prose_that_others_added_stays_and_that_of_the_set_goes() -> None:
     before, made = f"# Mine\n{lines('a', 'b')}", f"# Dreamt\n{lines('b', 'a')}"
-    own = IndexRewrite(before, made)
-    assert restore_index(before, made, [], own=own) == before
-    assert restore_index(before, f"{made}Ask Kim.\n", [], own=own) == f"{before}Ask Kim.\n"
-    assert restore_index(before, before.replace("# Mine\n", ""), []) == lines("a", "b")
-    # Added by another session while the dream was applied.
-    assert (
-        restore_index(before, f"Ask Kim.\n{made}", [], own=IndexRewrite(f"Ask Kim.\n{before}", f"Ask Kim.\n{made}"))
-        == f"{before}Ask Kim.\n"
-    )
+    assert merge_indexes(before, made, base=made) == before
+    assert merge_indexes(before, f"{made}Ask Kim.\n", base=made) == f"{before}Ask Kim.\n"
+    assert merge_indexes(before, before.replace("# Mine\n", ""), base=before) == lines("a", "b")
     # Stopped before the index was written, and after some of it was restored.
-    assert restore_index(before, before, [], own=own) == before
-    assert restore_index(before, made.replace(lines("b"), ""), ["b.md"], own=own) == before
+    assert merge_indexes(before, before, base=made) == before
+    assert merge_indexes(before, made.replace(lines("b"), ""), base=made, our_rows=["b.md"]) == before
 
 
 @pytest.mark.spec("S3")
@@ -109,7 +94,7 @@ def test_lines_that_others_changed_meanwhile_stay_and_the_dreams_other_lines_cou
 
 @pytest.mark.spec("S3")
 def test_the_lines_of_memories_that_the_dream_does_not_know_are_kept() -> None:
-    done = merge_index(
+    done = finish_index(
         lines("a2", "b"),
         base=lines("a", "b", "c", "g"),
         now=lines("a9", "b9", "c", "new"),
@@ -123,4 +108,4 @@ def test_the_lines_of_memories_that_the_dream_does_not_know_are_kept() -> None:
 def test_the_line_of_a_memory_that_stays_against_the_dreams_will_keeps_its_place() -> None:
     now = "- [a](a.md) — one\n- [b](b.md) — two\n- [c](c.md) — three\n"
     work = "- [a](a.md) — one\n- [c](c.md) — three\n"
-    assert merge_index(work, base=now, now=now, files=["a.md", "b.md", "c.md"], changed=[]) == now
+    assert finish_index(work, base=now, now=now, files=["a.md", "b.md", "c.md"], changed=[]) == now

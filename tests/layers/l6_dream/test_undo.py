@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -18,9 +20,8 @@ from lamina.disk.files import DREAM_LOCK as LOCK
 from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
 from lamina.layers.l6_dream.apply import apply_dream
 from lamina.layers.l6_dream.record import read_records, write_record
-from lamina.layers.l6_dream.redo import redo
 from lamina.layers.l6_dream.stage import KEPT
-from lamina.layers.l6_dream.undo import FORGOTTEN, SINCE, recover, undo
+from lamina.layers.l6_dream.undo import recover, redo, undo
 from lamina.memory.store.index import read_entries
 
 from .staged import NOW, Dream, dream, dreamt, memory, save, snapshot, some, times, topic
@@ -53,7 +54,7 @@ def test_undo_brings_back_every_byte_and_time(tmp_path: Path) -> None:
         record = dreamt(gated, everything)
         assert {"t001.md", "t002.md", "t003.md"} == {*record.merged, *record.removed}
         assert snapshot(where) != before
-        done = undo(gated, now=NOW)
+        done = undo(gated)
         assert snapshot(where) == before
         assert times(where) == when
         assert not done.left
@@ -67,13 +68,13 @@ def test_a_second_undo_says_so(tmp_path: Path) -> None:
     with memory(tmp_path / "m") as gated:
         some(gated, 6)
         record = dreamt(gated, everything)
-        undo(gated, record.id, now=NOW)
+        undo(gated, record.id)
         with pytest.raises(InputError, match="is already undone"):
-            undo(gated, record.id, now=NOW)
+            undo(gated, record.id)
         with pytest.raises(InputError, match="there is nothing to undo"):
-            undo(gated, now=NOW)
+            undo(gated)
         with pytest.raises(InputError, match="not found"):
-            undo(gated, "../../etc", now=NOW)
+            undo(gated, "../../etc")
 
 
 @pytest.mark.spec("B4")
@@ -84,9 +85,9 @@ def test_dreams_are_undone_newest_first(tmp_path: Path) -> None:
         first = dreamt(gated, everything)
         second = dreamt(gated, lambda one: one.write("t000.md", topic("t000", f"{FACT.format(0)} {FACT.format(1)} Later.")))
         with pytest.raises(UndoOrder, match=f"Undo dream {second.id} first"):
-            undo(gated, first.id, now=NOW)
-        assert undo(gated, second.id, now=NOW).back == ("t000.md",)
-        undo(gated, first.id, now=NOW)
+            undo(gated, first.id)
+        assert undo(gated, second.id).back == ("t000.md",)
+        undo(gated, first.id)
         assert snapshot(tmp_path / "m") == before
 
 
@@ -100,12 +101,13 @@ def test_what_changed_since_the_dream_is_left_and_named(tmp_path: Path) -> None:
         save(gated, "t000", "By an agent, later.")
         (where / "better.md").write_text(topic("better", "By hand, later."))
         save(gated, "fresh", "Saved since.")
-        done = undo(gated, now=NOW)
+        done = undo(gated)
         now = snapshot(where)
-        assert {left.file: left.why for left in done.left} == {"t000.md": SINCE, "better.md": SINCE}
+        assert {left.file: left.why for left in done.left} == dict.fromkeys(("t000.md", "better.md"), "was changed since")
         assert b"By an agent, later." in now["t000.md"]
         assert now["better.md"] == topic("better", "By hand, later.").encode()
-        for file in ("t001.md", "t002.md", "t003.md", "t004.md", "t005.md"):
+        assert "t003.md" not in now, "better.md is the same memory, and the edit is its newest version"
+        for file in ("t001.md", "t002.md", "t004.md", "t005.md"):
             assert now[file] == before[file]
             assert f"]({file}) — about {file[:4]}\n" in gated.index()
         assert "sub/new.md" not in now
@@ -134,9 +136,9 @@ def test_what_a_second_session_saves_while_a_dream_is_applied_keeps_its_line_aft
             everything(one)
             between = Between(one.hold, lambda: save(second, f"fresh {next(saved)}", "Saved meanwhile."))
             apply_dream(gated, one.stage, one.record, between, now=NOW)  # type: ignore[arg-type]  # as much of a hold as it takes
-        assert not undo(gated, now=NOW).left
+        assert not undo(gated).left
         now = snapshot(where)
-        assert next(saved) > 5
+        assert next(saved) > 2
         assert all(now[file] == data for file, data in before.items() if file != "MEMORY.md")
         assert {entry.file for entry in read_entries(gated.index())} == {topic.file for topic in gated.topics()}
         assert [row for row in gated.index().splitlines() if "fresh" not in row] == before["MEMORY.md"].decode().splitlines()
@@ -151,9 +153,9 @@ def test_an_undo_while_the_next_dream_runs_and_then_of_that_one_leaves_the_index
         dreamt(gated, everything)
         with dream(gated) as one:
             one.write("t005.md", topic("t005", f"{FACT.format(5)} Later."))
-            undo(gated, now=NOW)
+            undo(gated)
             one.conclude()
-        undo(gated, now=NOW)
+        undo(gated)
         assert snapshot(where) == before
 
 
@@ -169,13 +171,13 @@ def test_an_undo_takes_back_the_dream_that_was_stopped_half_way_and_not_the_one_
             second = apply_dream(gated, one.stage, one.record, one.hold, now=NOW)
             write_record(gated.store.root, msgspec.structs.replace(second, status="running", phase="applying"))
             with pytest.raises(InputError, match="while another dream changes memories"):
-                undo(gated, first.id, now=NOW)
+                undo(gated, first.id)
             one.hold.leave()
-        done = undo(gated, now=NOW)
+        done = undo(gated)
         assert (done.record.id, done.record.status) == (second.id, "failed")
         assert "was stopped while changing memories" in done.said[0]
         assert snapshot(where) == before
-        assert undo(gated, now=NOW).record.id == first.id
+        assert undo(gated).record.id == first.id
 
 
 @pytest.mark.spec("B4", "Z12")
@@ -187,7 +189,7 @@ def test_an_undo_that_fails_half_way_leaves_a_lock_by_which_the_next_session_see
         dreamt(gated, everything)
         (where / "t002.md").mkdir()
         with pytest.raises(DiskError):
-            undo(gated, now=NOW)
+            undo(gated)
         assert (where / LOCK).stat().st_size
         (where / "t002.md").rmdir()
         assert "has now been finished" in recover(gated, DreamLock(gated.store.root), now=NOW)[0]
@@ -210,7 +212,7 @@ def test_what_waits_is_withdrawn_and_what_was_accepted_comes_back(tmp_path: Path
         assert len(record.waiting) == 2
         gated.accept(record.waiting[0])
         assert "t001.md" not in snapshot(tmp_path / "m")
-        done = undo(gated, now=NOW)
+        done = undo(gated)
         assert snapshot(tmp_path / "m") == before
         assert set(done.back) >= {"t000.md", "t001.md"}
         assert not gated.inbox.waiting()
@@ -227,7 +229,7 @@ def test_a_dream_that_only_put_the_index_in_order_can_be_undone(tmp_path: Path) 
         record = dreamt(gated, lambda one: one.write("MEMORY.md", "- [t001](t001.md) — one\n- [t000](t000.md) — nought\n"))
         assert record.files == ("MEMORY.md",)
         assert gated.index() == "- [t001](t001.md) — one\n- [t000](t000.md) — nought\n"
-        undo(gated, record.id, now=NOW)
+        undo(gated, record.id)
         assert snapshot(where) == before
 
 
@@ -238,7 +240,7 @@ def test_where_memory_takes_nothing_nothing_is_undone(tmp_path: Path) -> None:
         dreamt(gated, everything)
     after = snapshot(tmp_path / "m")
     with memory(tmp_path / "m", "read-only") as gated, pytest.raises(SettingError):
-        undo(gated, now=NOW)
+        undo(gated)
     assert snapshot(tmp_path / "m") == after
 
 
@@ -253,9 +255,9 @@ def test_the_last_five_are_kept_and_those_that_changed_nothing_push_out_none(tmp
         for _ in range(KEPT + 2):
             dreamt(gated, lambda one: None)
         kept = read_records(gated.store.root)
-        assert [record.id for record in kept if record.changes] == changed[:1:-1]
+        assert [record.id for record in kept if record.files] == changed[:1:-1]
         assert len(kept) == 2 * KEPT
-        assert undo(gated, now=NOW).record.id == changed[-1]
+        assert undo(gated).record.id == changed[-1]
 
 
 @pytest.mark.spec("B4", "B11")
@@ -264,10 +266,14 @@ def test_what_was_forgotten_in_between_does_not_come_back(tmp_path: Path) -> Non
     with memory(where) as gated:
         some(gated, 6)
         record = dreamt(gated, everything)
-        (where / ".dreams" / record.id / "before" / "t002.md").unlink()
-        (where / ".dreams" / record.id / "before" / "MEMORY.md").unlink()
-        done = undo(gated, now=NOW)
-        assert [(left.file, left.why) for left in done.left] == [("t002.md", FORGOTTEN)]
+        journal = where / ".history" / "journal-000001.jsonl"
+        rows = [json.loads(row) for row in journal.read_text().splitlines()]
+        for row in rows:
+            if (row["file"], row["action"]) in (("t002.md", "save"), ("MEMORY.md", "begin")):
+                del row["content"]
+        journal.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        done = undo(gated, record.id)
+        assert [(left.file, left.why) for left in done.left] == [("t002.md", "has no earlier version any more")]
         now = snapshot(where)
         assert "t002.md" not in now
         assert all(f"]({topic.file})" in gated.index() for topic in gated.topics())
@@ -296,17 +302,35 @@ def test_undo_after_any_dream_is_as_if_it_had_not_been_and_redo_as_if_it_had_not
                 elif (one.stage.path / file).exists():
                     one.remove(file)
             record = one.conclude()
-        planned = {change.file for change in record.changes} | {"MEMORY.md"}
+        planned = {*record.files, "MEMORY.md"}
         now = snapshot(where)
         assert {file: data for file, data in now.items() if file not in planned} == {
             file: data for file, data in before.items() if file not in planned
         }
         dreamt_at, waiting = times(where), gated.inbox.waiting()
-        if record.changes:
-            undone = undo(gated, now=NOW)
+        if record.files or record.waiting:
+            undo(gated)
             assert snapshot(where) == before
             assert times(where) == when
-            redo(gated, record.id, undone.undo)
+            assert not redo(gated, record.id).left
             assert (snapshot(where), times(where), gated.inbox.waiting()) == (now, dreamt_at, waiting)
-            undo(gated, now=NOW)
+            undo(gated)
             assert (snapshot(where), times(where)) == (before, when)
+
+
+OLD = Path(__file__).parents[2] / "golden/home/.lamina/projects/-tmp-lamina-golden-shop/memory"
+
+
+@pytest.mark.spec("B4", "Z5")
+def test_a_dream_of_an_earlier_version_is_undone_from_the_journal(tmp_path: Path) -> None:
+    shutil.copytree(OLD, tmp_path / "m")
+    copies = next((tmp_path / "m" / ".dreams").glob("20300111*/before"))
+    with memory(tmp_path / "m") as gated:
+        dreamt_at = snapshot(tmp_path / "m")
+        assert undo(gated).back == ("invoices.md",)
+        now = snapshot(tmp_path / "m")
+        assert {path.name: now[path.name] for path in copies.iterdir()} == {
+            path.name: path.read_bytes() for path in copies.iterdir()
+        }
+        redo(gated)
+        assert snapshot(tmp_path / "m") == dreamt_at

@@ -10,8 +10,9 @@ from lamina.core.settings import Settings
 from lamina.disk.trees.rootdir import RootDir
 from lamina.memory.auto_memory import auto_memory
 from lamina.memory.memory import Memory
-from lamina.memory.store.decided import DECIDED, read_decisions
+from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.distinct import DISTINCT, read_distinct
+from lamina.memory.store.modes import DECIDED, Inbox
 
 NOT_TEXT = b'{"id": "\xff\xfe"}'
 
@@ -39,7 +40,7 @@ def test_pairs_and_decisions_that_are_no_text_are_none(tmp_path: Path) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(NOT_TEXT)
         assert read_distinct(root) == frozenset()
-        assert read_decisions(root) == []
+        assert Inbox(DirectoryStore(root)).decided() == []
 
 
 @pytest.mark.parametrize("data", [b'{"autoMemoryEnabled": false, "x": "\xff"}', b"[" * 100_000, b"// no\n{}"])

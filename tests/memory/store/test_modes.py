@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from lamina.core.errors import DiskError, InputError, SettingError
 from lamina.core.settings import Mode
-from lamina.memory.store import decided, modes
+from lamina.memory.store import modes
 from lamina.memory.store.contract import ChangeAuthor, ChangeReason, Proposed, Saved
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
@@ -98,7 +98,7 @@ def test_a_proposal_waits_as_a_diff_and_a_yes_does_it(store: DirectoryStore) -> 
     assert isinstance(done, Saved)
     assert body_of(store) == "second\nsame\n"
     assert gated.inbox.waiting() == []
-    assert store.log("there")[0].why == replace(EXTRACTION, approved=True)
+    assert store.log("there")[0].why == replace(EXTRACTION, approved=True, act=first)
 
 
 @pytest.mark.spec("B5")
@@ -202,12 +202,13 @@ def test_the_last_decisions_are_kept_in_a_bounded_number(
     gated = GatedStore(store, "confirm")
     for number in range(4):
         proposed(gated, f"m{number}", "It is so.")
-    monkeypatch.setattr(decided, "MOST_DECIDED", 2)
+    monkeypatch.setattr(modes, "MOST_DECIDED", 2)
     for number, proposal in enumerate(gated.inbox.waiting()):
-        decided.keep_decision(store.root, decided.Decision(proposal, False, "", "", float(number)))
-    (memory / decided.DECIDED / "0123456789ab.json").write_text("{")
-    kept = decided.read_decisions(store.root)
-    assert [one.time for one in kept] == [3.0, 2.0]
-    assert decided.drop_decision(store.root, kept[0].proposal.id)
-    assert [one.time for one in decided.read_decisions(store.root)] == [2.0]
-    assert len(gated.inbox.waiting()) == 4, "decisions are no proposals"
+        store.clock = lambda number=number: float(number)  # type: ignore[misc]
+        assert gated.inbox.reject(proposal.id)
+    (memory / modes.DECIDED / "0123456789ab.json").write_text("{")
+    kept = gated.inbox.decided()
+    assert [decision.time for decision in kept] == [3.0, 2.0]
+    gated.inbox.undecide(kept[0].proposal)
+    assert [decision.time for decision in gated.inbox.decided()] == [2.0]
+    assert [proposal.id for proposal in gated.inbox.waiting()] == [kept[0].proposal.id], "decisions are no proposals"

@@ -42,7 +42,7 @@ MODE_WORDS: dict[Mode, str] = {
     "all": Text("allow everything that no rule denies"),
 }
 
-DREAM_TAKES = "[status|kill|undo [ID]]"
+DREAM_TAKES = "[status|kill|undo [ID]|redo [ID]]"
 DREAM_WORDS = {"status": "show the status", "kill": "stop the running dream", "undo": "undo the last dream"}
 SHOWN_WORDS = 70
 # Room for the longest name of a cost, "conversation".
@@ -210,8 +210,8 @@ def _undo_memories(chat: Chat, turn: UndoneTurn) -> None:
         return
     done = chat.agent.session.undo_memories(turn)
     if done.back:
-        chat.screen.say("Undid in memory: {names}.", names=", ".join(done.back))
-    chat.screen.reports(done.left, "yellow")
+        chat.screen.say("Undid in memory: {names}.", names=", ".join(change.name for change in done.back))
+    chat.screen.reports(done.sentences, "yellow")
 
 
 COMMANDS: dict[str, ChatCommand] = {

@@ -37,8 +37,8 @@ def run_dream_command(chat: Chat, rest: str) -> None:
             record, recovered = end_dream(chat.memory_source)
             chat.warn(recovered)
             chat.screen.report(still_runs(record) if record.status == "running" else describe_end(record))
-        case "undo":
-            _undo(chat, more.strip() or None)
+        case "undo" | "redo":
+            _undo(chat, more.strip() or None, again=word == "redo")
         case _:
             chat.screen.report(Text("Unknown command /dream {word}. Usage: /dream {usage}", word=word, usage=DREAM_TAKES), "red")
 
@@ -67,11 +67,10 @@ def _now(chat: Chat) -> None:
         chat.screen.reports(list_remarks(record), "dim", indent="  ")
 
 
-def _undo(chat: Chat, which: str | None) -> None:
-    undone = undo_dream(chat.memory_source, which)
+def _undo(chat: Chat, which: str | None, *, again: bool) -> None:
+    undone = undo_dream(chat.memory_source, which, again=again)
     chat.warn(undone.said)
     if undone.back or not undone.said:
-        chat.screen.report(describe_undo(undone))
-    chat.screen.reports(
-        (Text("{path} {problem}", path=one.file, problem=Text.whole(one.why)) for one in undone.left), "dim", indent="  "
-    )
+        chat.screen.report(describe_undo(undone, again=again))
+    left = (Text("{path} {problem}", path=one.file, problem=Text.whole(one.why)) for one in undone.left)
+    chat.screen.reports(left, "dim", indent="  ")

@@ -22,7 +22,7 @@ from ...core.prompt_files import prompt_sections
 from ...core.view import Item
 from ...disk.session_files.spills import named_by
 from ...language.wording import counted, plural
-from .user_messages import Tokens, Users, rendered, select
+from .user_messages import Tokens, Users, most_fitting, rendered, select
 
 # Argument names that hold a path.
 PATH_KEYS = ("file_path", "path", "notebook_path", "filename", "file", "old_path", "new_path", "target_file")
@@ -63,28 +63,28 @@ def used_in(items: Iterable[Item], cwd: str = "") -> list[str]:
     return list(dict.fromkeys(reversed(oldest_first)))
 
 
-def _paths(given: object, cwd: str) -> Iterator[str]:
-    if not isinstance(given, dict):
+def _paths(arguments: object, cwd: str) -> Iterator[str]:
+    if not isinstance(arguments, dict):
         return
-    for key, value in given.items():
+    for key, value in arguments.items():
         values = value if isinstance(value, list) else [value]
-        for one in values:
-            if isinstance(one, dict):
-                yield from _paths(one, cwd)
-            elif isinstance(one, str) and key in COMMAND_KEYS:
-                yield from (_plain(found, cwd) for found in _in_command(one[:LONGEST_COMMAND]))
-            elif isinstance(one, str) and key in PATH_KEYS and _is_path(one):
-                yield _plain(one, cwd)
+        for item in values:
+            if isinstance(item, dict):
+                yield from _paths(item, cwd)
+            elif isinstance(item, str) and key in COMMAND_KEYS:
+                yield from (_plain(path, cwd) for path in _in_command(item[:LONGEST_COMMAND]))
+            elif isinstance(item, str) and key in PATH_KEYS and _is_path(item):
+                yield _plain(item, cwd)
 
 
 def _in_command(command: str) -> Iterator[str]:
     """Yield the files and directories that a shell command names, in order."""
-    shown = _without_here_documents(command)
-    bare = _QUOTED.sub(lambda found: " " * len(found[0]) if " " in found[0] else found[0], shown)
+    own_lines = _without_here_documents(command)
+    bare = _QUOTED.sub(lambda quoted: " " * len(quoted[0]) if " " in quoted[0] else quoted[0], own_lines)
     words = {match.start(): match[0].removesuffix("/...") for match in _WITH_SLASH.finditer(bare)}
-    found = {at: word for at, word in words.items() if _is_directory(word)}
-    found |= {match.start(): match[0] for match in _IN_COMMAND.finditer(shown) if _is_file(match[0])}
-    yield from (path for _, path in sorted(found.items()))
+    paths = {start: word for start, word in words.items() if _is_directory(word)}
+    paths |= {match.start(): match[0] for match in _IN_COMMAND.finditer(own_lines) if _is_file(match[0])}
+    yield from (path for _, path in sorted(paths.items()))
 
 
 def _without_here_documents(command: str) -> str:
@@ -96,15 +96,15 @@ def _without_here_documents(command: str) -> str:
             end = "" if line.strip() == end else end
             continue
         lines.append(line)
-        found = _HERE_DOCUMENT.search(line)
-        end = found[1] if found is not None else ""
+        opening = _HERE_DOCUMENT.search(line)
+        end = opening[1] if opening is not None else ""
     return "\n".join(lines)
 
 
-def _is_directory(found: str) -> bool:
-    if "/" not in found or len(found) > LONGEST or found.startswith(_SYSTEM) or _SUBSTITUTION.match(found):
+def _is_directory(word: str) -> bool:
+    if "/" not in word or len(word) > LONGEST or word.startswith(_SYSTEM) or _SUBSTITUTION.match(word):
         return False
-    return any(char.isalpha() for char in found) and "..." not in found
+    return any(char.isalpha() for char in word) and "..." not in word
 
 
 def _is_path(value: str) -> bool:
@@ -112,8 +112,8 @@ def _is_path(value: str) -> bool:
     return 0 < len(value) <= LONGEST and not result and not any(char in value for char in "\n\t\0*?")
 
 
-def _is_file(found: str) -> bool:
-    return len(found) <= LONGEST and found.rsplit(".", 1)[-1].lower() not in _NO_ENDING
+def _is_file(word: str) -> bool:
+    return len(word) <= LONGEST and word.rsplit(".", 1)[-1].lower() not in _NO_ENDING
 
 
 def _plain(path: str, cwd: str) -> str:
@@ -124,18 +124,12 @@ def _plain(path: str, cwd: str) -> str:
 
 def listed(paths: Sequence[str], budget: int, tokens: Tokens) -> str:
     """Return a list of as many files as fit, newest first, grouped by directory. Each directory is placed by its newest file."""
-    low, high = 0, len(paths)
     # The cost of one more file depends on its group, so a binary search finds how many fit.
-    while low < high:
-        middle = (low + high + 1) // 2
-        if tokens(_list(paths[:middle])) <= budget:
-            low = middle
-        else:
-            high = middle - 1
-    if not low:
+    count = most_fitting(len(paths), lambda count: tokens(_list(paths[:count])) <= budget)
+    if not count:
         return ""
-    rest = len(paths) - low
-    return _list(paths[:low]) + (f"\n({counted(rest, 'older file')} not listed.)" if rest else "")
+    omitted = len(paths) - count
+    return _list(paths[:count]) + (f"\n({counted(omitted, 'older file')} not listed.)" if omitted else "")
 
 
 def _list(paths: Sequence[str]) -> str:
@@ -148,8 +142,8 @@ def _list(paths: Sequence[str]) -> str:
 
 def listed_in(summary: str) -> list[str]:
     """Return the files that an earlier summary lists, in the same order."""
-    _, found, text = summary.rpartition(HEADING)
-    if not found:
+    _, heading, text = summary.rpartition(HEADING)
+    if not heading:
         return []
     return [directory + name for directory, names in _LINE.findall(text) for name in names.split(", ")]
 
@@ -210,10 +204,10 @@ def compose(
 def with_users(summary: str, users: Users) -> str:
     """Insert the user's messages as section 6."""
     section = users_section(users)
-    found = _SEVENTH.search(summary)
-    if found is None:
+    seventh = _SEVENTH.search(summary)
+    if seventh is None:
         return f"{summary.rstrip()}\n\n{section}"
-    return f"{summary[: found.start()].rstrip()}\n\n{section}\n\n{summary[found.start() :].strip()}"
+    return f"{summary[: seventh.start()].rstrip()}\n\n{section}\n\n{summary[seventh.start() :].strip()}"
 
 
 def users_section(users: Users) -> str:

@@ -61,7 +61,7 @@ def _tied(item: Item) -> list[str]:
 
 def cut_before(legal: Sequence[bool], index: int) -> int:
     """Return the last legal cut at or before `index`."""
-    return next(at for at in range(min(index, len(legal) - 1), -1, -1) if legal[at])
+    return next(cut for cut in range(min(index, len(legal) - 1), -1, -1) if legal[cut])
 
 
 def rounds(items: Sequence[Item]) -> list[Round]:

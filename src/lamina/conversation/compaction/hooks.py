@@ -33,22 +33,17 @@ class CompactHooks:
 
     def ask(self) -> bool:
         """Return whether the compaction may proceed. Messages of the hooks are added to the notices."""
-        if not self._asked:
-            self._asked = True
-            self._run()
-        return not self.refused
-
-    def _run(self) -> None:
         c = self._c
-        if c.host.pre_compact is None:
-            return
+        if self._asked or c.host.pre_compact is None:
+            return not self.refused
+        self._asked = True
         outcome = call_host(c, "pre_compact", partial(c.host.pre_compact, self.trigger, self.instructions), HookOutcome())
         c.notify(*outcome.messages, *outcome.faults)
         self.instructions = "\n\n".join(part for part in (self.instructions, *outcome.context) if part)
         if outcome.block is None:
-            return
-        told = {"trigger": self.trigger, "why": outcome.block}
-        c.record_event("compaction_refused", told if self._can_veto else {**told, "overruled": True})
+            return True
+        data = {"trigger": self.trigger, "why": outcome.block}
+        c.record_event("compaction_refused", data if self._can_veto else {**data, "overruled": True})
         if self._can_veto:
             self.refused = f"a PreCompact hook blocked it: {outcome.block}"
         else:
@@ -59,3 +54,4 @@ class CompactHooks:
                     block=outcome.block.rstrip("."),
                 )
             )
+        return not self.refused

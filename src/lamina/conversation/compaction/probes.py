@@ -84,20 +84,20 @@ class Fidelity(msgspec.Struct, frozen=True):
 
 def drawn(items: Sequence[Item]) -> list[Fact]:
     """Return at most MOST facts, spread evenly over the kinds and over the items."""
-    found: dict[Kind, dict[str, None]] = {"sentence": {}, "path": {}, "number": {}, "error": {}, "name": {}}
-    for said, text in _sampled(items):
-        for fact in _facts(text, said=said):
+    kinds: dict[Kind, dict[str, None]] = {"sentence": {}, "path": {}, "number": {}, "error": {}, "name": {}}
+    for by_user, text in _sampled(items):
+        for fact in _facts(text, said=by_user):
             if SHORTEST <= len(fact.text) <= LONGEST:
-                found[fact.kind][fact.text] = None
-    fitting = {kind: list(texts) for kind, texts in found.items()}
+                kinds[fact.kind][fact.text] = None
+    fitting = {kind: list(texts) for kind, texts in kinds.items()}
     return [Fact(kind, text) for kind, most in _shares(fitting).items() for text in _spread(fitting[kind], most)]
 
 
 def _facts(text: str, *, said: bool) -> Iterator[Fact]:
     if said:
-        yield from (Fact("sentence", _plain(one)) for one in _ENDS.split(text) if " " in one.strip())
-    yield from (Fact("number", _plain(one[0])) for one in _NUMBER.finditer(text) if one[1] in _UNITS)
-    yield from (Fact("error", _plain(one[0])) for one in _ERROR.finditer(text))
+        yield from (Fact("sentence", _plain(sentence)) for sentence in _ENDS.split(text) if " " in sentence.strip())
+    yield from (Fact("number", _plain(match[0])) for match in _NUMBER.finditer(text) if match[1] in _UNITS)
+    yield from (Fact("error", _plain(match[0])) for match in _ERROR.finditer(text))
     for word in _WORD.findall(text):
         head, slash, last = word.rpartition("/")
         if slash and head and "." in last[1:-1] and "//" not in word:
@@ -109,9 +109,9 @@ def _facts(text: str, *, said: bool) -> Iterator[Fact]:
 def judged(facts: Sequence[Fact], shown: Iterable[str], *, reachable: bool) -> Fidelity:
     """Judge the facts by the texts that the model sees now. `reachable` means that it has a tool to open removed messages."""
     context = _plain("\n".join(shown))
-    here = sum(fact.text in context for fact in facts)
-    rest = len(facts) - here
-    return Fidelity(here, rest if reachable else 0, 0 if reachable else rest)
+    in_context = sum(fact.text in context for fact in facts)
+    removed = len(facts) - in_context
+    return Fidelity(in_context, removed if reachable else 0, 0 if reachable else removed)
 
 
 def texts_of(items: Iterable[Item]) -> Iterable[str]:
@@ -122,8 +122,8 @@ def _sampled(items: Sequence[Item]) -> list[tuple[bool, str]]:
     """Return (whether the user wrote it, text) pairs. Long texts are cut, and if there are too many, they are sampled evenly."""
     texts = [(is_said(item), text) for item in items for block in item.blocks if (text := _text(block))]
     texts = [texts[index] for index in _places(len(texts), MOST_TEXT // LEAST_EACH)]
-    each = MOST_TEXT // max(1, len(texts))
-    return [(said, text[:each]) for said, text in texts]
+    most = MOST_TEXT // max(1, len(texts))
+    return [(by_user, text[:most]) for by_user, text in texts]
 
 
 def _text(block: Block) -> str:
@@ -142,13 +142,13 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def _shares(found: dict[Kind, list[str]]) -> dict[Kind, int]:
+def _shares(texts: dict[Kind, list[str]]) -> dict[Kind, int]:
     """Divide the facts among the kinds. Kinds with few facts come first, and the others share what these leave over."""
     shares: dict[Kind, int] = {}
-    left = MOST
-    for number, kind in enumerate(sorted(found, key=lambda kind: (len(found[kind]), kind))):
-        shares[kind] = min(len(found[kind]), left // (len(found) - number))
-        left -= shares[kind]
+    room = MOST
+    for number, kind in enumerate(sorted(texts, key=lambda kind: (len(texts[kind]), kind))):
+        shares[kind] = min(len(texts[kind]), room // (len(texts) - number))
+        room -= shares[kind]
     return shares
 
 

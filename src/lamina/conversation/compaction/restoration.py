@@ -1,15 +1,18 @@
-"""Gathers the context shown again after a compaction: instructions, pins, files, and texts of the host. restore.py selects what
-fits.
+"""Gathers the context shown again after a compaction: instructions, pins, files, and texts of the host.
 
 Each restored text is an attachment record that belongs to the compaction, so an undo removes it again. Files are read afresh from
 disk. Files that cannot be read or do not fit are reported and left out; neither stops a compaction.
+
+`files_back` and `texts_back` select what fits; they are pure. Each restored text is a separate reminder. Everything that is not
+restored, or only in part, gets a reason, which is recorded as an event. A text is cut at a line end, or inside a line that alone
+exceeds the budget.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
@@ -31,8 +34,7 @@ from ..isolate import call_host
 from ..state import Conversation
 from ..window.estimate import estimate
 from ..window.features import measure_all
-from .restore import FoundFile, RestoredText, files_back, is_ours, reserve_whole, texts_back
-from .user_messages import LEAST_CHARACTERS, shortened, words_of
+from .user_messages import LEAST_CHARACTERS, Tokens, most_fitting, shortened, words_of
 
 # Larger than any budget for one file.
 MAX_FILE = 1 << 20
@@ -92,7 +94,7 @@ def put_back(
     by: str,
     parent: str | None,
     kept: Sequence[Item],
-    room: int | None,
+    room: int,
     fresh: bool = True,
 ) -> Restoration:
     """Return the context to restore after a compaction. Instructions and pins are restored even if the room is too small.
@@ -100,18 +102,19 @@ def put_back(
     With `fresh`, instruction files are read again.
     """
     chain = _Chain(c, by, parent)
-    held = {item.uuid for item in kept}
-    gone = [item for item in items if item.uuid not in held]
+    kept_ids = {item.uuid for item in kept}
+    gone = [item for item in items if item.uuid not in kept_ids]
     _instructions(c, chain, gone, kept, fresh=fresh)
-    cut = _pins(c, chain, gone, held)
-    left = (c.limits.effective if room is None else room) - sum(size_of(c, record.blocks) for record in chain.records)
+    cut = _pins(c, chain, gone, kept_ids)
+    room -= sum(size_of(c, record.blocks) for record in chain.records)
     if most := c.limits.scaled(c.policy.compact.restored_tokens):
-        left = min(left, most)
+        room = min(room, most)
     texts = _by_kind(c)
     # Skills that the host registers come first, since it knows them best.
-    texts["skill"] += [skill for skill in invoked_skills(gone) if skill.key not in {one.key for one in texts["skill"]}]
-    _files(c, chain, kept, max(0, left - _reserved(c, texts)))
-    _from_host(c, chain, kept, max(0, left - sum(size_of(c, record.blocks) for record in chain.restored)), texts)
+    registered = {skill.key for skill in texts["skill"]}
+    texts["skill"] += [skill for skill in invoked_skills(gone) if skill.key not in registered]
+    _files(c, chain, kept, max(0, room - _reserved(c, texts)))
+    _from_host(c, chain, kept, max(0, room - sum(size_of(c, record.blocks) for record in chain.restored)), texts)
     return Restoration(tuple(chain.records), chain.elsewhere, tuple(chain.files), tuple(chain.skipped), cut)
 
 
@@ -144,8 +147,8 @@ def _instructions(c: Conversation, chain: _Chain, gone: Sequence[Item], kept: Se
         now = call_host(c, "reminder", c.host.reminder, None) if fresh and c.host.reminder is not None else None
         blocks = (text(now),) if now else old[-1].blocks if old else ()
         if blocks:
-            made = chain.add(INSTRUCTIONS, blocks)
-            chain.elsewhere |= {item.uuid: Told("folded", made.uuid) for item in old}
+            record = chain.add(INSTRUCTIONS, blocks)
+            chain.elsewhere |= {item.uuid: Told("folded", record.uuid) for item in old}
     for item in gone:
         if item.kind == f"attachment:{NESTED}":
             chain.add(NESTED, item.blocks, item.uuid)
@@ -182,8 +185,8 @@ def _pinned(words: str, head: str = PINNED) -> str:
 
 
 def _shortened(c: Conversation, pin: str, words: str, budget: int) -> str:
-    shown = shortened(words, budget, lambda one: tokens_of(c, one), least=LEAST_CHARACTERS)
-    return _pinned(shown, PINNED_EXPAND.format(pin=pin) if c.prompt.reach.expand else PINNED_CUT)
+    excerpt = shortened(words, budget, lambda part: tokens_of(c, part), least=LEAST_CHARACTERS)
+    return _pinned(excerpt, PINNED_EXPAND.format(pin=pin) if c.prompt.reach.expand else PINNED_CUT)
 
 
 def _files(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) -> None:
@@ -195,26 +198,36 @@ def _files(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) -> N
     own += [os.path.realpath(key) for kind, key in c.restorables if kind == "plan" and os.path.isabs(key)]
     still = _read_in(kept, ("Read", c.host.read_tool), c.cwd)
     # Fetch more files than needed, because some are restored in another way.
-    recent = [one for one in c.host.reads.recent(policy.files * 4) if not is_ours(one.path, own) and one.path not in still]
-    found = {one.path: _found(one) for one in recent[: policy.files]}
-    made = files_back(
-        found.values(),
+    recent = [file for file in c.host.reads.recent(policy.files * 4) if not is_ours(file.path, own) and file.path not in still]
+    contents = {file.path: _found(file) for file in recent[: policy.files]}
+    restored = files_back(
+        contents.values(),
         each=limits.scaled(policy.file_tokens),
         total=min(limits.scaled(policy.files_tokens), room),
         tokens=lambda words: tokens_of(c, words),
     )
-    for one in made.back:
-        chain.restored.append(chain.add("file", (text(one.text),), facts=_facts(found[one.key], len(one.text))))
-    chain.files += [one.key for one in made.back]
-    chain.skipped += [NotRestored(*one) for one in made.skipped]
+    for file in restored.back:
+        chain.restored.append(chain.add("file", (text(file.text),), facts=_facts(contents[file.key], len(file.text))))
+    chain.files += [file.key for file in restored.back]
+    chain.skipped += [NotRestored(*file) for file in restored.skipped]
 
 
-def _facts(one: FoundFile, most: int) -> Wire:
+def _facts(source: FoundFile, most: int) -> Wire:
     """Return the fields without which Claude Code leaves out a restored file. `most` is the number of characters that are shown."""
-    content = (one.text or "")[:most]
+    content = (source.text or "")[:most]
     count = len(content.splitlines())
-    file = {"filePath": one.path, "content": content, "numLines": count, "startLine": one.first, "totalLines": count}
-    return {"filename": one.path, "displayPath": os.path.basename(one.path), "content": {"type": "text", "file": file}}
+    file = {
+        "filePath": source.path,
+        "content": content,
+        "numLines": count,
+        "startLine": source.first,
+        "totalLines": count,
+    }
+    return {
+        "filename": source.path,
+        "displayPath": os.path.basename(source.path),
+        "content": {"type": "text", "file": file},
+    }
 
 
 def _read_in(kept: Sequence[Item], names: Sequence[str], cwd: Path) -> set[str]:
@@ -223,51 +236,53 @@ def _read_in(kept: Sequence[Item], names: Sequence[str], cwd: Path) -> set[str]:
     return {os.path.realpath(cwd / path) for call in calls if (path := path_in(call.input)) is not None}
 
 
-def _found(one: ReadFile) -> FoundFile:
-    if one.seen.media_type:
-        return FoundFile(one.path, None, why="it is an image")
+def _found(source: ReadFile) -> FoundFile:
+    if source.seen.media_type:
+        return FoundFile(source.path, None, why="it is an image")
     try:
-        with reporting(one.path), open_regular(one.path) as file:
+        with reporting(source.path), open_regular(source.path) as file:
             data = file.read(MAX_FILE)
     except DiskError as error:
         missing = isinstance(error.__cause__, FileNotFoundError)
-        return FoundFile(one.path, None, why="it no longer exists" if missing else str(error))
+        return FoundFile(source.path, None, why="it no longer exists" if missing else str(error))
     if b"\0" in data:
-        return FoundFile(one.path, None, why="it is no longer a text file")
-    first = max(1, one.seen.offset)
+        return FoundFile(source.path, None, why="it is no longer a text file")
+    first = max(1, source.seen.offset)
     lines = data.decode("utf-8", "replace").splitlines()[first - 1 :]
-    return FoundFile(one.path, "\n".join(lines[: one.seen.limit] if one.seen.limit else lines), first)
+    return FoundFile(source.path, "\n".join(lines[: source.seen.limit] if source.seen.limit else lines), first)
 
 
 def _reserved(c: Conversation, texts: Mapping[str, Sequence[RestoredText]]) -> int:
-    return reserve_whole((one for group in texts.values() for one in group), lambda words: tokens_of(c, words))
+    return reserve_whole((item for group in texts.values() for item in group), lambda words: tokens_of(c, words))
 
 
 def _from_host(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int, texts: dict[str, list[RestoredText]]) -> None:
     """Restore the host's texts, kind by kind in a fixed order. Texts that are still in view are skipped."""
-    policy, limits, left = c.policy.compact, c.limits, room
+    policy, limits = c.policy.compact, c.limits
     still = {block.text for item in kept for block in item.blocks if isinstance(block, Text)}
     while texts:
         kind = next(iter(texts))
         group = texts.pop(kind)
-        most = left - _reserved(c, texts)
+        most = room - _reserved(c, texts)
         most = min(most, limits.scaled(policy.skills_tokens)) if kind == "skill" else most
-        made = texts_back(group, each=limits.scaled(policy.skill_tokens), total=most, tokens=lambda words: tokens_of(c, words))
-        for one in made.back:
-            if one.text not in still:
-                left -= size_of(c, chain.add(one.kind, (text(one.text),)).blocks)
-        chain.skipped += [NotRestored(*one) for one in made.skipped]
+        restored = texts_back(
+            group, each=limits.scaled(policy.skill_tokens), total=most, tokens=lambda words: tokens_of(c, words)
+        )
+        for restorable in restored.back:
+            if restorable.text not in still:
+                room -= size_of(c, chain.add(restorable.kind, (text(restorable.text),)).blocks)
+        chain.skipped += [NotRestored(*restorable) for restorable in restored.skipped]
 
 
 def _by_kind(c: Conversation) -> dict[str, list[RestoredText]]:
-    found: dict[str, list[RestoredText]] = {kind: [] for kind in ORDER}
+    texts: dict[str, list[RestoredText]] = {kind: [] for kind in ORDER}
     if c.host.todos is not None and (todos := call_host(c, "todos", c.host.todos, None)):
-        found["todos"].append(RestoredText("todos", "", todos, TODOS))
-    for one in _given(c):
-        found.setdefault(one.kind, []).append(one)
+        texts["todos"].append(RestoredText("todos", "", todos, TODOS))
+    for item in _given(c):
+        texts.setdefault(item.kind, []).append(item)
     # The host registers skills newest last, but they are selected newest first.
-    found["skill"].reverse()
-    return found
+    texts["skill"].reverse()
+    return texts
 
 
 def invoked_skills(items: Sequence[Item]) -> list[RestoredText]:
@@ -275,15 +290,15 @@ def invoked_skills(items: Sequence[Item]) -> list[RestoredText]:
 
     The text of a skill is the result of its call, or, in Claude Code, the message that a program inserted after the result. Skills that an
     earlier compaction restored come last, in their order."""
-    found: dict[str, str] = {}
+    skills: dict[str, str] = {}
     carried: dict[str, str] = {}
     names: dict[str, str] = {}
     latest = ""  # the skill whose result came last
     for item in items:
         for block in item.blocks:
             match block:
-                case ToolUse(name="Skill", input=Mapping() as given):
-                    names[block.id] = str(given.get("skill") or given.get("command") or "")
+                case ToolUse(name="Skill", input=Mapping() as arguments):
+                    names[block.id] = str(arguments.get("skill") or arguments.get("command") or "")
                     continue
                 case ToolResult():
                     latest = "" if block.is_error else names.get(block.tool_use_id, "")
@@ -296,9 +311,9 @@ def invoked_skills(items: Sequence[Item]) -> list[RestoredText]:
                 case _:
                     continue
             if key and words:
-                found.pop(key, None)
-                found[key] = words
-    newest_first = {**dict(reversed(found.items())), **{key: words for key, words in carried.items() if key not in found}}
+                skills.pop(key, None)
+                skills[key] = words
+    newest_first = {**dict(reversed(skills.items())), **{key: words for key, words in carried.items() if key not in skills}}
     return [RestoredText("skill", key, words) for key, words in newest_first.items()]
 
 
@@ -319,7 +334,7 @@ def _given(c: Conversation) -> Iterator[RestoredText]:
         if words:
             yield RestoredText(kind, key, words)
     if c.host.restorable is not None:
-        yield from (RestoredText(*one) for one in call_host(c, "restorable", c.host.restorable, nothing))
+        yield from (RestoredText(*item) for item in call_host(c, "restorable", c.host.restorable, nothing))
 
 
 def said_by(c: Conversation, name: str, hook: Callable[[], HookOutcome]) -> Iterator[str]:
@@ -328,3 +343,135 @@ def said_by(c: Conversation, name: str, hook: Callable[[], HookOutcome]) -> Iter
     c.notify(*outcome.messages, *outcome.faults)
     for words in outcome.context:
         yield reminder([Fenced("From a hook that the user configured:"), escape(words)])
+
+
+# Instruction files are restored with their reminder, not as files.
+INSTRUCTION_FILES = ("CLAUDE.md", "AGENTS.md", "CLAUDE.local.md", "AGENTS.local.md", "MEMORY.md")
+CUT = "[Cut after line {last:,}. The rest is in the file, from line {next} on.]"
+CUT_IN_LINE = "[Cut inside line {line:,}. The rest is in the file.]"
+CUT_TEXT = "[Cut here: {shown:,} of {whole:,} characters are shown.]"
+# Kinds that are cut only if they alone exceed all the room: half a plan is worse than none of the files.
+WHOLE_KINDS = ("plan", "todos")
+# No text has more characters per token than this; only runs of spaces come close.
+MOST_PER_TOKEN = 16
+# Tokens of the frame around a restored text, with a key of ordinary length.
+FRAME = 60
+
+
+class FoundFile(NamedTuple):
+    """The current content of a file that was read before. If it cannot be restored, `text` is None and `why` gives the reason."""
+
+    path: str
+    text: str | None
+    first: int = 1  # number of the first line of `text`
+    why: str = ""
+
+
+class RestoredText(NamedTuple):
+    kind: str
+    key: str
+    text: str
+    head: str = ""  # the heading; if empty, one that names the kind and the key
+
+
+class RestoredTexts(NamedTuple):
+    back: tuple[RestoredText, ...]
+    skipped: tuple[tuple[str, str], ...]  # key, why
+
+
+def is_ours(path: str, own: Sequence[str]) -> bool:
+    """Return whether a file must not be restored as a file: instruction files and the session's own files."""
+    inside = any(path == place or path.startswith(place.rstrip("/") + os.sep) for place in own)
+    return inside or os.path.basename(path) in INSTRUCTION_FILES
+
+
+def files_back(files: Iterable[FoundFile], *, each: int, total: int, tokens: Tokens) -> RestoredTexts:
+    """Return the files that fit, newest first. The first one that exceeds the total budget ends the list."""
+    back: list[RestoredText] = []
+    skipped: list[tuple[str, str]] = []
+    room = total
+    full = False
+    for file in files:
+        if file.text is None:
+            skipped.append((file.path, file.why))
+            continue
+        excerpt, why = _file(file, each, tokens)
+        if full or tokens(excerpt) > room:
+            full = True
+            skipped.append((file.path, "the budget for restored files is used up"))
+            continue
+        room -= tokens(excerpt)
+        back.append(RestoredText("file", file.path, excerpt))
+        if why:
+            skipped.append((file.path, why))
+    return RestoredTexts(tuple(back), tuple(skipped))
+
+
+def _file(file: FoundFile, each: int, tokens: Tokens) -> tuple[str, str]:
+    """Return the reminder of a file, and what to report about it: a line too long to be shown in full."""
+    head = Fenced(f"{escape(file.path)} was read before the compaction. This is its current content:")
+    lines = [f"{number}\t{line}" for number, line in enumerate((file.text or "").splitlines(), file.first)]
+    budget = each - tokens(head)
+    count, why = _fitting(lines, budget, tokens), ""
+    if count < len(lines):
+        last = file.first + count - 1
+        note = CUT.format(last=last, next=last + 1)
+        if not count:
+            whole, lines = len(lines[0]), [_beginning(lines[0], budget, tokens)]
+            count, note = 1, CUT_IN_LINE.format(line=file.first)
+            why = f"cut inside line {file.first:,}, which has {whole:,} characters"
+        lines = [*lines[:count], note]
+    return reminder([head, escape("\n".join(lines) or "(The file is empty.)")]), why
+
+
+def _beginning(text: str, budget: int, tokens: Tokens) -> str:
+    """Return as much of the beginning of a text as fits."""
+    most = min(len(text), max(0, budget) * MOST_PER_TOKEN)
+    return text[: most_fitting(most, lambda length: tokens(text[:length]) <= budget)]
+
+
+def _fitting(lines: Sequence[str], budget: int, tokens: Tokens) -> int:
+    return most_fitting(len(lines), lambda count: tokens("\n".join(lines[:count])) <= budget)
+
+
+def texts_back(given: Iterable[RestoredText], *, each: int, total: int, tokens: Tokens) -> RestoredTexts:
+    """Return the host's texts that fit: skills, a plan, listings. A text longer than `each` is cut and marked.
+
+    A plan and a to-do list are cut only to fit `total`."""
+    back: list[RestoredText] = []
+    skipped: list[tuple[str, str]] = []
+    room = total
+    for item in given:
+        key = item.key or item.kind
+        head = item.head or f"Restored after the compaction ({escape(item.kind)} {escape(item.key)}):"
+        body, why = _cut(item.text, room - tokens(head) - FRAME if item.kind in WHOLE_KINDS else each, tokens)
+        excerpt = reminder([Fenced(head), escape(body)])
+        if tokens(excerpt) > room:
+            skipped.append((key, f"the budget for {item.kind} is used up"))
+            continue
+        room -= tokens(excerpt)
+        back.append(RestoredText(item.kind, item.key, excerpt))
+        if why:
+            skipped.append((key, why))
+    return RestoredTexts(tuple(back), tuple(skipped))
+
+
+def reserve_whole(given: Iterable[RestoredText], tokens: Tokens) -> int:
+    """Return the tokens that the plan and the to-do list need, so that nothing else takes their room."""
+    return sum(tokens(item.text) + tokens(item.key) + 2 * FRAME for item in given if item.kind in WHOLE_KINDS)
+
+
+def _cut(text: str, budget: int, tokens: Tokens) -> tuple[str, str]:
+    """Return a text within a budget, and what to report if it was cut."""
+    if tokens(text) <= budget:
+        return text, ""
+    lines = text.splitlines(keepends=True)
+    beginning = "".join(lines[: _fitting([line.rstrip("\n") for line in lines], budget, tokens)])
+    # A line that alone takes most of the budget is cut inside, or too little would be shown.
+    if tokens(beginning) * 2 < budget:
+        beginning = _beginning(text, budget, tokens)
+    mark = CUT_TEXT.format(shown=len(beginning), whole=len(text))
+    return (
+        f"{beginning}{'' if beginning.endswith(chr(10)) else chr(10)}{mark}",
+        f"cut: {len(beginning):,} of {len(text):,} characters are shown",
+    )

@@ -74,28 +74,40 @@ def words_of(blocks: Iterable[Block]) -> str:
 
 def said_in(items: Iterable[Item]) -> list[str]:
     """Return all messages of the user, oldest first, including those carried by summaries among the items."""
-    found: list[str] = []
+    messages: list[str] = []
     for item in items:
         if item.kind == "summary" or item.kind == "partial":
-            found += [text for block in item.blocks if isinstance(block, Text) for text in written_in(block.text)]
+            messages += [text for block in item.blocks if isinstance(block, Text) for text in written_in(block.text)]
         elif is_said(item):
-            found.append(words_of(item.blocks))
-    return found
+            messages.append(words_of(item.blocks))
+    return messages
 
 
 def select(texts: Sequence[str], budget: int, tokens: Tokens) -> Users:
     """Select the messages that fit, the most important ones first. The first and the last message are never left out."""
     if not texts:
         return Users(())
-    kept: dict[int, str] = {}
-    left = _take_short(texts, kept, budget, budget // SHORT_PART, tokens)
-    left = _take_ends(texts, kept, left, tokens)
-    left = _take_short(texts, kept, left, left, tokens)
-    for at in range(len(texts) - 1, -1, -1):
-        if at not in kept and not is_short(texts[at]) and (shown := shortened(texts[at], left, tokens)):
-            kept[at] = shown
-            left -= tokens(shown)
-    return _with_gaps(kept)
+    chosen: dict[int, str] = {}
+    room = _take_short(texts, chosen, budget, budget // SHORT_PART, tokens)
+    room = _take_ends(texts, chosen, room, tokens)
+    room = _take_short(texts, chosen, room, room, tokens)
+    for index in range(len(texts) - 1, -1, -1):
+        if index not in chosen and not is_short(texts[index]) and (excerpt := shortened(texts[index], room, tokens)):
+            chosen[index] = excerpt
+            room -= tokens(excerpt)
+    return _with_gaps(chosen)
+
+
+def most_fitting(count: int, fits: Callable[[int], bool]) -> int:
+    """Return the largest number up to `count` that fits. If a number fits, every smaller one must fit too."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high + 1) // 2
+        if fits(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def is_short(text: str) -> bool:
@@ -107,33 +119,33 @@ def is_correction(text: str) -> bool:
     return is_short(text) and _CORRECTION.search(text) is not None
 
 
-def _take_short(texts: Sequence[str], kept: dict[int, str], left: int, most: int, tokens: Tokens) -> int:
+def _take_short(texts: Sequence[str], chosen: dict[int, str], room: int, most: int, tokens: Tokens) -> int:
     """Take short messages of up to `most` tokens: the first, the last, corrections, then the others. Return what is left."""
     last = len(texts) - 1
-    found = [at for at in range(last, -1, -1) if at not in kept and is_short(texts[at])]
-    for at in sorted(found, key=lambda one: (one not in (0, last), not is_correction(texts[one]))):
-        if (size := tokens(texts[at])) <= most:
-            kept[at] = texts[at]
-            left, most = left - size, most - size
-    return left
+    candidates = [index for index in range(last, -1, -1) if index not in chosen and is_short(texts[index])]
+    for index in sorted(candidates, key=lambda number: (number not in (0, last), not is_correction(texts[number]))):
+        if (size := tokens(texts[index])) <= most:
+            chosen[index] = texts[index]
+            room, most = room - size, most - size
+    return room
 
 
-def _take_ends(texts: Sequence[str], kept: dict[int, str], left: int, tokens: Tokens) -> int:
+def _take_ends(texts: Sequence[str], chosen: dict[int, str], room: int, tokens: Tokens) -> int:
     """Take the last and the first message, shortened if need be. Either may use all the room that the other does not need."""
     last = len(texts) - 1
-    for at in (last, 0):
-        if at not in kept:
-            other = min(tokens(texts[0]), left // 2) if at and 0 not in kept else 0
-            kept[at] = shortened(texts[at], max(1, left - other), tokens, least=LEAST_CHARACTERS)
-            left = max(0, left - tokens(kept[at]))
-    return left
+    for index in (last, 0):
+        if index not in chosen:
+            other = min(tokens(texts[0]), room // 2) if index and 0 not in chosen else 0
+            chosen[index] = shortened(texts[index], max(1, room - other), tokens, least=LEAST_CHARACTERS)
+            room = max(0, room - tokens(chosen[index]))
+    return room
 
 
-def _with_gaps(kept: dict[int, str]) -> Users:
-    order = sorted(kept)
+def _with_gaps(chosen: dict[int, str]) -> Users:
+    order = sorted(chosen)
     before = zip([-1, *order], order, strict=False)
-    gaps = tuple((number, at - previous - 1) for number, (previous, at) in enumerate(before) if at - previous > 1)
-    return Users(tuple(kept[at] for at in order), gaps)
+    gaps = tuple((number, index - previous - 1) for number, (previous, index) in enumerate(before) if index - previous > 1)
+    return Users(tuple(chosen[index] for index in order), gaps)
 
 
 def shortened(text: str, budget: int, tokens: Tokens, *, least: int = 0) -> str:

@@ -55,17 +55,17 @@ class Breakdown(msgspec.Struct, frozen=True):
         whole = self.total
         if whole <= most:
             return self
-        seen = 0
+        sum_so_far = 0
 
         def part(tokens: int) -> int:
             # Rounding the running sum instead of each part makes the parts add up exactly.
-            nonlocal seen
-            before, seen = seen, seen + tokens
-            return seen * most // whole - before * most // whole
+            nonlocal sum_so_far
+            sum_before, sum_so_far = sum_so_far, sum_so_far + tokens
+            return sum_so_far * most // whole - sum_before * most // whole
 
         kinds = {name: part(getattr(self, name)) for name in KINDS}
         requests, results = ({tool: part(tokens) for tool, tokens in by.items()} for by in (self.requests, self.results))
-        repeats = tuple(msgspec.structs.replace(one, tokens=one.tokens * most // whole) for one in self.repeats)
+        repeats = tuple(msgspec.structs.replace(repeat, tokens=repeat.tokens * most // whole) for repeat in self.repeats)
         return Breakdown(**kinds, requests=requests, results=results, repeats=repeats)
 
     def to_json(self) -> dict[str, Any]:

@@ -51,11 +51,9 @@ class Count(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.measured is not None:
             return self.measured + estimate(self.pending, self.calibration)
         messages = estimate(self.view, self.calibration)
-        return messages + (self.fixed if self.fixed >= 0 else self._error_on(messages))
-
-    def _error_on(self, messages: int) -> int:
-        """Return the error of an estimate of this many tokens. It is never larger than the estimate."""
-        return self.fixed * min(messages, self.measured_on) // max(1, self.measured_on)
+        return messages + (
+            self.fixed if self.fixed >= 0 else self.fixed * min(messages, self.measured_on) // max(1, self.measured_on)
+        )
 
     @property
     def before_messages(self) -> int:
@@ -162,7 +160,7 @@ def _as_recorded(count: Count, tokens: int) -> Count:
 
 def _is_measured_whole(view: View, index: int) -> bool:
     """Return whether the first complete answer after this item measured the view as it is now, but for results it saw whole."""
-    after = next((at for at in range(index + 1, len(view.items)) if view.items[at].complete), -1)
+    after = next((position for position in range(index + 1, len(view.items)) if view.items[position].complete), -1)
     return after >= 0 and view.measures(after)
 
 
@@ -193,14 +191,14 @@ def _unmeasured(view: View) -> list[Block]:
     return blocks
 
 
-def _begun(view: View, known: Count | None) -> Count:
+def _begun(view: View, recorded: Count | None) -> Count:
     """Return the count to start from.
 
     Usage that measured an earlier view still shows that this provider reports usage, so the safety margin does not apply. The
     size of system prompt and tools is then estimated from the recorded prompt.
     """
-    if known is not None:
-        return replace(known, view=EMPTY, pending=EMPTY, measured=None)
+    if recorded is not None:
+        return replace(recorded, view=EMPTY, pending=EMPTY, measured=None)
     voided = (item.usage is not None and not view.measures(index) for index, item in enumerate(view.items))
     if view.snapshot is None or not any(voided):
         return Count()
@@ -214,8 +212,8 @@ def count_log(log: Log, memo: Memo | None = None, state: Mapping[str, Any] = {})
     `state` is that of the checkpoint from which the log was loaded.
     """
     newest = next((event for event in reversed(log.events.values()) if "count" in event.data), None)
-    known = _known_count(newest.data) if newest is not None else None
-    return recount(log.view, memo, known or _known_count(state))
+    recorded = _known_count(newest.data) if newest is not None else None
+    return recount(log.view, memo, recorded or _known_count(state))
 
 
 def _known_count(state: Mapping[str, Any]) -> Count | None:
@@ -231,5 +229,5 @@ def _close(count: Count, answer: list[Item], once: list[Item], memo: Memo | None
     assert usage is not None
     response = measure_all([block for item in answer for block in item.blocks], memo)
     count = answered(count, usage, response, final=answer[-1].stop_reason is not None)
-    seen, shown = _seen_and_shown(once, memo) if once else (EMPTY, EMPTY)
-    return measured_before(count, count.view - seen + shown)
+    answer_saw, view_shows = _seen_and_shown(once, memo) if once else (EMPTY, EMPTY)
+    return measured_before(count, count.view - answer_saw + view_shows)

@@ -14,13 +14,11 @@ may include context that we never saw.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import TypeAlias
 
 import msgspec
 
-from ...core.blocks import Block
-from .features import Features, Memo, measure_all
+from .features import Features
 
 # Tokens per ASCII letter, blank, mark, wide character and byte of other scripts. Fitted on 3,247 steps of two agents' logs with
 # five Claude models, rounded; `bench/estimate.py` repeats the fit and tests it on held-out data. Wide characters do not occur in
@@ -59,11 +57,6 @@ def estimate(features: Features, calibration: Calibration = START) -> int:
     return math.ceil(_product(_spread(features), calibration.factors)) + features.flat
 
 
-def plain_estimate(blocks: Iterable[Block], memo: Memo | None = None) -> int:
-    """Estimate by the fixed rule, without calibration. Savings are judged by it, so that they do not shift as factors learn."""
-    return measure_all(blocks, memo).plain
-
-
 def unreported_estimate(features: Features, calibration: Calibration = START) -> int:
     """Estimate with a safety margin, for conversations without any reported usage. Calibration can only raise the number."""
     more, of = UNREPORTED
@@ -89,8 +82,8 @@ def observe(calibration: Calibration, added: Features, reported: int) -> Calibra
     factors = [
         min(MOST, max(LEAST, factor + pull / total * residual)) for factor, pull in zip(calibration.factors, pulls, strict=True)
     ]
-    left = [doubt - pull * pull / total for doubt, pull in zip(doubts, pulls, strict=True)]
-    return Calibration(_classes(factors), _classes(left), calibration.seen + 1)
+    new_doubts = [doubt - pull * pull / total for doubt, pull in zip(doubts, pulls, strict=True)]
+    return Calibration(_classes(factors), _classes(new_doubts), calibration.seen + 1)
 
 
 def _spread(features: Features) -> Classes:

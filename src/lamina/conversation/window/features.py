@@ -93,7 +93,8 @@ def measure(block: Block) -> Features:
         case Text():
             return _text(block.text, TEXT_FRAME)
         case Thinking():
-            return _thinking(block)
+            hidden = max(0, _signed(block.signature) - len(block.thinking))
+            return _text(block.thinking, THINKING_FRAME, more_letters=hidden)
         case RedactedThinking():
             return Features(letters=_signed(block.data), frame=THINKING_FRAME, plain=-(-len(block.data) // BYTES_PER_TEXT_TOKEN))
         case ToolUse():
@@ -116,36 +117,31 @@ def measure_all(blocks: Iterable[Block], memo: Memo | None = None) -> Features:
         return sum(map(measure, blocks), EMPTY)
     total = EMPTY
     for block in blocks:
-        found = memo.get(block.digest)
-        if found is None:
-            found = memo[block.digest] = measure(block)
+        features = memo.get(block.digest)
+        if features is None:
+            features = memo[block.digest] = measure(block)
         # Usually there is just one block, and its features are the sum.
-        total = found if total is EMPTY else total + found
+        total = features if total is EMPTY else total + features
     return total
 
 
 def _text(text: str, frame: int, *, per_token: int = BYTES_PER_TEXT_TOKEN, more_letters: int = 0) -> Features:
     # One pass removes the letters, which are most of the text; the rest is counted in the short remainder.
     data = text.encode()
-    rest = data.translate(None, _LETTERS)
-    left = len(rest)
-    blanks = rest.count(b" ") + rest.count(b"\t")
-    letters = len(data) - left + more_letters
+    others = data.translate(None, _LETTERS)
+    count = len(others)
+    blanks = others.count(b" ") + others.count(b"\t")
+    letters = len(data) - count + more_letters
     plain = -(-len(data) // per_token)
     if text.isascii():
-        return Features(letters, blanks, left - blanks, 0, 0, frame, 0, plain)
-    high = left - len(rest.translate(None, _HIGH))
-    wide = left - len(rest.translate(None, _WIDE))
-    return Features(letters, blanks, left - blanks - high, wide, high - wide * _WIDE_BYTES, frame, 0, plain)
+        return Features(letters, blanks, count - blanks, 0, 0, frame, 0, plain)
+    high = count - len(others.translate(None, _HIGH))
+    wide = count - len(others.translate(None, _WIDE))
+    return Features(letters, blanks, count - blanks - high, wide, high - wide * _WIDE_BYTES, frame, 0, plain)
 
 
 def _signed(signature: str) -> int:
     return max(0, len(signature) * 3 // 4 - SIGNATURE_BYTES)
-
-
-def _thinking(block: Thinking) -> Features:
-    hidden = max(0, _signed(block.signature) - len(block.thinking))
-    return _text(block.thinking, THINKING_FRAME, more_letters=hidden)
 
 
 def _call(arguments: dict[str, Any]) -> Features:

@@ -13,9 +13,9 @@ def window_of(model: str, settings: Settings, most: int = 0, recorded: int = 0) 
     """Return the window and its source. `most` is the size of the fullest request, `recorded` what the session's file states."""
     info = known(model)
     facts = {model: ModelFacts(info.window, info.max_output, info.needs_header_for_1m)} if info is not None else {}
-    found = window_for(model, setting=settings.context_window, known=facts, default=settings.policy.window.default_window)
+    window = window_for(model, setting=settings.context_window, known=facts, default=settings.policy.window.default_window)
     if recorded >= MIN_WINDOW:
-        found = msgspec.structs.replace(found, tokens=recorded, source="record")
-    if most > found.tokens:
-        return msgspec.structs.replace(found, tokens=max(LONG_WINDOW, most), source="requests")
-    return found
+        window = msgspec.structs.replace(window, tokens=recorded, source="record")
+    if most > window.tokens:
+        return msgspec.structs.replace(window, tokens=max(LONG_WINDOW, most), source="requests")
+    return window

@@ -64,12 +64,12 @@ class ResultBudget(msgspec.Struct, frozen=True):
         """Maximum bytes of a preview."""
         return max(1, self.single // 2)
 
-    def page_of(self, one: ArrivedResult) -> int:
+    def page_of(self, result: ArrivedResult) -> int:
         """Return the size in characters of one page of this text."""
-        return max(1, min(self.threshold(one.tool), self.single * one.size // max(1, one.weight)))
+        return max(1, min(self.threshold(result.tool), self.single * result.size // max(1, result.weight)))
 
-    def exceeds(self, one: ArrivedResult) -> bool:
-        return one.size > self.threshold(one.tool) or one.weight > self.single
+    def exceeds(self, result: ArrivedResult) -> bool:
+        return result.size > self.threshold(result.tool) or result.weight > self.single
 
 
 class _Load(msgspec.Struct, frozen=True):
@@ -102,57 +102,57 @@ def weigh(text: str, most: int) -> int:
 
 def plan(arrived: Sequence[ArrivedResult], budget: ResultBudget) -> list[ResultFate]:
     """Decide for results that arrive together as the first of their message."""
-    return together(arrived, [alone(one, budget) for one in arrived], budget)
+    return together(arrived, [alone(result, budget) for result in arrived], budget)
 
 
-def alone(one: ArrivedResult, budget: ResultBudget) -> ResultFate:
-    match one.kind:
+def alone(result: ArrivedResult, budget: ResultBudget) -> ResultFate:
+    match result.kind:
         case "empty":
             return "mark"
         case "page":
-            return "page" if budget.exceeds(one) else "keep"
+            return "page" if budget.exceeds(result) else "keep"
         case "fixed":
-            return "spill" if one.weight > budget.whole else "keep"
+            return "spill" if result.weight > budget.whole else "keep"
         case "text":
-            return "spill" if budget.exceeds(one) else "keep"
+            return "spill" if budget.exceeds(result) else "keep"
         case _:
-            assert_never(one.kind)
+            assert_never(result.kind)
 
 
 def together(arrived: Sequence[ArrivedResult], fates: Sequence[ResultFate], budget: ResultBudget) -> list[ResultFate]:
     """Spill the largest results first until the rest fits. A result that its preview would not shrink stays."""
     decided = list(fates)
-    loads = [_shown(one, fate, budget) for one, fate in zip(arrived, fates, strict=True)]
+    loads = [_shown(result, fate, budget) for result, fate in zip(arrived, fates, strict=True)]
     size, weight = sum(load.size for load in loads), sum(load.weight for load in loads)
-    for index in sorted(range(len(arrived)), key=lambda at: (-arrived[at].size, at)):
+    for index in sorted(range(len(arrived)), key=lambda position: (-arrived[position].size, position)):
         if size <= budget.per_message and weight <= budget.whole:
             break
-        one = arrived[index]
-        shown = _shown(one, "spill", budget)
-        if one.kind == "text" and decided[index] == "keep" and shown.size < one.size:
+        result = arrived[index]
+        preview = _shown(result, "spill", budget)
+        if result.kind == "text" and decided[index] == "keep" and preview.size < result.size:
             decided[index] = "spill"
-            size -= one.size - shown.size
-            weight -= one.weight - shown.weight
+            size -= result.size - preview.size
+            weight -= result.weight - preview.weight
     return decided
 
 
-def shown_once(one: ArrivedResult, fate: ResultFate, policy: OncePolicy) -> bool:
+def shown_once(result: ArrivedResult, fate: ResultFate, policy: OncePolicy) -> bool:
     """Return whether a result that is kept leaves the context after the next answer. Its preview must be shorter than itself."""
-    long = one.size >= policy.from_chars > 0 and one.size > policy.preview + FRAME
-    return long and fate == "keep" and one.kind == "text" and one.tool not in policy.kept_tools
+    long = result.size >= policy.from_chars > 0 and result.size > policy.preview + FRAME
+    return long and fate == "keep" and result.kind == "text" and result.tool not in policy.kept_tools
 
 
-def _shown(one: ArrivedResult, fate: ResultFate, budget: ResultBudget) -> _Load:
+def _shown(result: ArrivedResult, fate: ResultFate, budget: ResultBudget) -> _Load:
     """Return the size that a result with this fate has in the conversation."""
     match fate:
         case "keep" | "mark":
-            return _Load(one.size, one.weight)
+            return _Load(result.size, result.weight)
         case "page":
-            page = budget.page_of(one)
-            return _Load(page, page * one.weight // max(1, one.size))
+            page = budget.page_of(result)
+            return _Load(page, page * result.weight // max(1, result.size))
         case "spill":
-            size = budget.preview_of(one.tool)
-            return _Load(size + FRAME, min(budget.preview_weight, size * one.weight // max(1, one.size)) + FRAME)
+            size = budget.preview_of(result.tool)
+            return _Load(size + FRAME, min(budget.preview_weight, size * result.weight // max(1, result.size)) + FRAME)
         case _:
             assert_never(fate)
 

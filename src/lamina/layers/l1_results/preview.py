@@ -123,8 +123,8 @@ def _excerpt(head: ResultHead, end: str, most: int, most_bytes: int | None) -> s
 
 def beginning_in(preview: str) -> str:
     """Return the beginning of a result that its preview shows, escaped."""
-    shown = preview.partition(_BEGINS)[2].removesuffix("\n</persisted-output>")
-    return shown.rpartition(f"\n{_ENDS}")[0] or shown
+    parts = preview.partition(_BEGINS)[2].removesuffix("\n</persisted-output>")
+    return parts.rpartition(f"\n{_ENDS}")[0] or parts
 
 
 class ShownParts(msgspec.Struct, frozen=True):
@@ -145,8 +145,8 @@ def parts_of(shown: str) -> ShownParts | None:
     text, bracket, sentence = shown.rpartition("\n[")
     if bracket and sentence.startswith(_OF_A_PART) and sentence.endswith("]") and "\n" not in sentence:
         return ShownParts(text)
-    found = _LEFT_OUT.search(shown)
-    return ShownParts(shown[: found.start()], shown[found.end() :], int(found[1].replace(",", ""))) if found else None
+    gap = _LEFT_OUT.search(shown)
+    return ShownParts(shown[: gap.start()], shown[gap.end() :], int(gap[1].replace(",", ""))) if gap else None
 
 
 def cut(text: str, most: int, why: str, *, whole: bool = True) -> str:
@@ -169,15 +169,15 @@ def cut(text: str, most: int, why: str, *, whole: bool = True) -> str:
 
 def cut_to_page(text: str, most: int, *, offset: int = 1) -> str:
     """Return one page of a spilled file that was read, with the offset of the next page. `offset` is the first requested line."""
-    shown = text[: max(1, most - _ADVICE)]
-    end = shown.rfind("\n")
+    page = text[: max(1, most - _ADVICE)]
+    end = page.rfind("\n")
     if end <= 0:
         return (
-            f"{shown}\n[One line is longer than a page: {len(shown):,} of {len(text):,} characters are shown. "
+            f"{page}\n[One line is longer than a page: {len(page):,} of {len(text):,} characters are shown. "
             "Use a command that prints part of a line, or search the file.]"
         )
-    shown = shown[:end]
-    last = shown[shown.rfind("\n") + 1 :]
+    page = page[:end]
+    last = page[page.rfind("\n") + 1 :]
     numbered = _NUMBERED.match(last)
-    following = int(numbered[1]) + 1 if numbered else max(1, offset) + shown.count("\n") + 1
-    return f"{shown}\n[A page of this file is {most:,} characters. Continue with offset={following}.]"
+    following = int(numbered[1]) + 1 if numbered else max(1, offset) + page.count("\n") + 1
+    return f"{page}\n[A page of this file is {most:,} characters. Continue with offset={following}.]"

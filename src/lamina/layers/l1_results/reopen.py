@@ -57,14 +57,14 @@ class LoggedResults:
     def stands_for(self, block: ToolResult) -> ToolResult:
         """Return the block that the log holds for this one, or the same block if there is no other."""
         for stand_in in self.shown.get(block.tool_use_id, ()):
-            shown, text = stand_in.block, stand_in.text
+            logged, text = stand_in.block, stand_in.text
             if text:
                 same = sha256(encoded(block.text)).hexdigest() == text
             else:
-                parts = parts_of(shown.text)
+                parts = parts_of(logged.text)
                 same = parts is not None and parts.belong_to(block.text)
-            if same and shown.is_error == block.is_error and _others(shown) == _others(block):
-                return shown
+            if same and logged.is_error == block.is_error and _others(logged) == _others(block):
+                return logged
         return block
 
 
@@ -92,8 +92,8 @@ def open_spill(record: Spill, session: Path | None = None) -> str | bytes:
 
 def spilled_text(record: Spill, session: Path | None = None) -> str:
     """Return the complete result as text, with invalid UTF-8 replaced."""
-    held = open_spill(record, session)
-    return held if isinstance(held, str) else held.decode("utf-8", "replace")
+    content = open_spill(record, session)
+    return content if isinstance(content, str) else content.decode("utf-8", "replace")
 
 
 def _where(record: Spill, session: Path | None) -> str:

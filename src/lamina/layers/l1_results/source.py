@@ -190,19 +190,15 @@ def read_small(source: str | memoryview | Readable, limit: int | None) -> str | 
             text = str(source, "utf-8", "replace")
             return text if limit is None or len(text) <= limit else b""
         case Readable():
-            return _read_small(source, limit)
+            data = bytearray()
+            while part := read_from(source, CHUNK):
+                data += part
+                if limit is not None and len(data) > limit * BYTES_PER_CHARACTER:
+                    return bytes(data)
+            text = data.decode("utf-8", "replace")
+            return text if limit is None or len(text) <= limit else bytes(data)
         case _:
             assert_never(source)
-
-
-def _read_small(stream: Readable, limit: int | None) -> str | bytes:
-    read = bytearray()
-    while part := read_from(stream, CHUNK):
-        read += part
-        if limit is not None and len(read) > limit * BYTES_PER_CHARACTER:
-            return bytes(read)
-    text = read.decode("utf-8", "replace")
-    return text if limit is None or len(text) <= limit else bytes(read)
 
 
 def is_json(source: str | memoryview | Readable) -> bool:
@@ -220,10 +216,8 @@ def is_json(source: str | memoryview | Readable) -> bool:
             assert_never(source)
     if (first, last) not in (("{", "}"), ("[", "]")):
         return False
-    return len(source) > _CHECKED_JSON or _parses(source)
-
-
-def _parses(source: str | memoryview) -> bool:
+    if len(source) > _CHECKED_JSON:
+        return True
     try:
         msgspec.json.decode(source, type=msgspec.Raw)
     except UNDECODABLE:

@@ -85,7 +85,7 @@ def _spilled(call: str, written: WrittenResult, head: bytes, preview: PreviewRoo
     room = min(end_bytes, end_characters * BYTES_PER_CHARACTER, written.size - len(beginning.text.encode()))
     end = last_lines(_read_part(written, written.size - room, room), end_characters) if room > 0 else ""
     path = os.fspath(written.path)
-    shown = (once_preview if preview.once else persisted)(
+    preview_text = (once_preview if preview.once else persisted)(
         beginning,
         end=end,
         most=most,
@@ -95,7 +95,7 @@ def _spilled(call: str, written: WrittenResult, head: bytes, preview: PreviewRoo
         rest=rest_of(call, preview.reach),
     )
     # A result that is shown once is in the transcript too, so its file tells nothing new.
-    return SpilledResult(path, written.size, written.sha256, shown, () if preview.once else _secrets(head))
+    return SpilledResult(path, written.size, written.sha256, preview_text, () if preview.once else _secrets(head))
 
 
 def _secrets(head: bytes) -> tuple[str, ...]:
@@ -148,10 +148,12 @@ class Spilling:
             spilled = self._adopted(block.tool_use_id, tool, file)
             return block if spilled is None else tool_result(block.tool_use_id, spilled.preview)
         tape = tape_of(block.text, keep=most_that_fits(self._c))
-        made = self.tape(block.tool_use_id, tape, tool, is_error=block.is_error, json=is_json(block.text), mixed=is_mixed(block))
-        return (
-            made if not is_mixed(block) else tool_result(block.tool_use_id, _with_text(block, made.text), is_error=block.is_error)
+        replacement = self.tape(
+            block.tool_use_id, tape, tool, is_error=block.is_error, json=is_json(block.text), mixed=is_mixed(block)
         )
+        if not is_mixed(block):
+            return replacement
+        return tool_result(block.tool_use_id, _with_text(block, replacement.text), is_error=block.is_error)
 
     def tape(self, call: str, tape: Tape, tool: str, *, is_error: bool, json: bool, mixed: bool = False) -> ToolResult:
         """Spill a result and return its preview, or as much of it as fits if the disk cannot be written."""
@@ -198,17 +200,19 @@ class Spilling:
         self._record(call, tool, spilled)
         return spilled
 
-    def _record(self, call: str, tool: str, made: SpilledResult, *, mixed: bool = False, once: bool = False) -> None:
+    def _record(self, call: str, tool: str, spilled: SpilledResult, *, mixed: bool = False, once: bool = False) -> None:
         """Add the decision and its event, to be appended with the message.
 
         A mixed result keeps its images, so a preview cannot replace all of it: it gets an event and no decision."""
         c = self._c
         uuid, parent, time = c.head()
-        data: Wire = {"tool_use_id": call, "tool": tool, "path": made.path, "bytes": made.size, "sha256": made.sha256}
-        if made.secrets:
-            data["secrets"] = list(made.secrets)
+        data: Wire = {"tool_use_id": call, "tool": tool, "path": spilled.path, "bytes": spilled.size, "sha256": spilled.sha256}
+        if spilled.secrets:
+            data["secrets"] = list(spilled.secrets)
         if not mixed:
-            self.records.append(Spill(uuid, parent, time, call, made.preview, made.path, made.size, made.sha256, once))
+            self.records.append(
+                Spill(uuid, parent, time, call, spilled.preview, spilled.path, spilled.size, spilled.sha256, once)
+            )
             data |= {"decision": uuid, **({"once": True} if once else {})}
         self._add_event("spill", data)
 
@@ -268,8 +272,8 @@ class Spilling:
         return block if self._excess([*self._beside, block], limit) <= 0 else None
 
     def _cut(self, call: str, text: str, limit: int, least: int, why: str, *, is_error: bool, whole: bool) -> ToolResult:
-        left = -self._excess(self._beside, limit)
-        most = max(least, min(len(text), left * PER_TOKEN))
+        room = -self._excess(self._beside, limit)
+        most = max(least, min(len(text), room * PER_TOKEN))
         for _ in range(TRIES):
             block = tool_result(call, cut(text, most, why, whole=whole), is_error=is_error)
             over = self._excess([*self._beside, block], limit)

@@ -61,42 +61,42 @@ class HandedIn(msgspec.Struct, frozen=True):
 
 def arriving(c: Conversation, given: Sequence[Block | HandedIn]) -> tuple[list[Record], list[Block]]:
     """Return the records to append before the message, and the message's blocks as they are logged."""
-    state, blocks = c.layer_state(ResultsState), [block_of(one) for one in given]
-    shown = [_escaped(one) for one in given]
-    state.entered |= {block.digest: new for block, new in zip(blocks, shown, strict=True) if new is not block}
-    handed = {one.block.tool_use_id: one for one in given if isinstance(one, HandedIn)}
-    done = {call: one.spilled for call, one in handed.items() if one.spilled is not None}
-    files = {call: one.file for call, one in handed.items() if one.file is not None}
-    records = _left_behind(c, blocks) + [record for spilled in done.values() for record in spilled]
+    state, blocks = c.layer_state(ResultsState), [block_of(item) for item in given]
+    logged = [_escaped(item) for item in given]
+    state.entered |= {block.digest: new for block, new in zip(blocks, logged, strict=True) if new is not block}
+    handed = {item.block.tool_use_id: item for item in given if isinstance(item, HandedIn)}
+    spilled = {call: item.spilled for call, item in handed.items() if item.spilled is not None}
+    files = {call: item.file for call, item in handed.items() if item.file is not None}
+    records = _left_behind(c, blocks) + [record for spill_records in spilled.values() for record in spill_records]
     # Of two results with the same id, the first is shown. A decision about an id is final.
     new: dict[str, int] = {}
     for index, block in enumerate(blocks):
-        if isinstance(block, ToolResult) and block.tool_use_id not in done and not _frozen(c, block.tool_use_id):
+        if isinstance(block, ToolResult) and block.tool_use_id not in spilled and not _frozen(c, block.tool_use_id):
             new.setdefault(block.tool_use_id, index)
     if not new or not c.settings.spill:
-        return records, shown
+        return records, logged
     results = [block for index in new.values() if isinstance(block := blocks[index], ToolResult)]
     calls, budget = _calls(c, new), _budget(c)
     arrived = [_arrived(c, budget, block, calls.get(block.tool_use_id), files) for block in results]
     # Results that arrive one by one are checked together once all have arrived (`settle`).
-    fates = [alone(one, budget) for one in arrived] if any(True for _ in unsent_results(c)) else plan(arrived, budget)
-    kept = [block for block, fate in zip(results, fates, strict=True) if fate != "spill"]
-    work, once = Spilling(c, budget, kept=kept, coming=len(results) - len(kept)), _once(c)
-    for index, one, fate, block in zip(new.values(), arrived, fates, results, strict=True):
+    fates = [alone(result, budget) for result in arrived] if any(True for _ in unsent_results(c)) else plan(arrived, budget)
+    whole = [block for block, fate in zip(results, fates, strict=True) if fate != "spill"]
+    work, once = Spilling(c, budget, kept=whole, coming=len(results) - len(whole)), _once(c)
+    for index, result, fate, block in zip(new.values(), arrived, fates, results, strict=True):
         call = block.tool_use_id
         if fate != "keep":
-            shown[index] = _done(work, budget, block, one, fate, calls.get(call), files.get(call))
-        if once is not None and shown_once(one, fate, once) and call in calls:
-            work.show_once(block, one.tool)
-        if shown[index] is not block:
-            state.entered[block.digest] = shown[index]
-    return records + work.records, shown
+            logged[index] = _logged(work, budget, block, result, fate, calls.get(call), files.get(call))
+        if once is not None and shown_once(result, fate, once) and call in calls:
+            work.show_once(block, result.tool)
+        if logged[index] is not block:
+            state.entered[block.digest] = logged[index]
+    return records + work.records, logged
 
 
-def _escaped(one: Block | HandedIn) -> Block:
+def _escaped(item: Block | HandedIn) -> Block:
     """Return the block as it is logged: no tool result can open or close one of Lamina's tags."""
-    block = block_of(one)
-    ours = isinstance(one, HandedIn) and (one.ours or one.spilled is not None)
+    block = block_of(item)
+    ours = isinstance(item, HandedIn) and (item.ours or item.spilled is not None)
     return escape_result(block) if isinstance(block, ToolResult) and not ours else block
 
 
@@ -129,20 +129,20 @@ def _left_behind(c: Conversation, blocks: Sequence[Block]) -> list[Record]:
     ids = {block.tool_use_id for block in blocks if isinstance(block, ToolResult)}
     stale = {call for call in ids if (call in view.replaced or call in view.once) and not _frozen(c, call)}
     decisions = (
-        [made for made in c.log.decisions.values() if isinstance(made, Spill) and made.tool_use_id in stale] if stale else []
+        [spill for spill in c.log.decisions.values() if isinstance(spill, Spill) and spill.tool_use_id in stale] if stale else []
     )
     records: list[Record] = []
-    for made in decisions:
+    for spill in decisions:
         uuid, parent, time = c.head()
-        records.append(Revoke(uuid, parent, time, made.uuid))
+        records.append(Revoke(uuid, parent, time, spill.uuid))
     return records
 
 
-def _done(
+def _logged(
     work: Spilling,
     budget: ResultBudget,
     block: ToolResult,
-    one: ArrivedResult,
+    result: ArrivedResult,
     fate: ResultFate,
     call: ToolUse | None,
     file: str | None,
@@ -151,13 +151,13 @@ def _done(
         case "keep":
             return block
         case "mark":
-            return tool_result(block.tool_use_id, empty_marker(one.tool))
+            return tool_result(block.tool_use_id, empty_marker(result.tool))
         case "page":
             return escape_result(
-                tool_result(block.tool_use_id, cut_to_page(block.text, budget.page_of(one), offset=_offset(call)))
+                tool_result(block.tool_use_id, cut_to_page(block.text, budget.page_of(result), offset=_offset(call)))
             )
         case "spill":
-            return work.block(block, one.tool, file)
+            return work.block(block, result.tool, file)
         case _:
             assert_never(fate)
 
@@ -167,36 +167,34 @@ def settle(c: Conversation) -> None:
     state, budget = c.layer_state(ResultsState), _budget(c)
     unsent = list(unsent_results(c))[::-1]
     before, state.settled = state.settled, frozenset(block.tool_use_id for block in unsent)
-    if not c.settings.spill or c.directory is None or not _crowded(unsent, budget):
+    if not c.settings.spill or c.directory is None:
+        return
+    # Cheap for the usual small results: a text has at most four bytes per character.
+    characters = sum(len(block.text) for block in unsent)
+    if characters <= budget.per_message and characters * 4 <= budget.whole:
         return
     calls = _calls(c, state.settled)
     frozen = c.log.view.replaced.keys() | before | state.cut
     arrived = [
-        msgspec.structs.replace(one, kind="fixed") if block.tool_use_id in frozen else one
+        msgspec.structs.replace(result, kind="fixed") if block.tool_use_id in frozen else result
         for block in unsent
-        for one in (_arrived(c, budget, block, calls.get(block.tool_use_id)),)
+        for result in (_arrived(c, budget, block, calls.get(block.tool_use_id)),)
     ]
     work = Spilling(c, budget)
-    for block, one, fate in zip(unsent, arrived, together(arrived, ["keep"] * len(unsent), budget), strict=True):
+    for block, result, fate in zip(unsent, arrived, together(arrived, ["keep"] * len(unsent), budget), strict=True):
         if fate == "spill":
-            work.spill_logged(block, one.tool)
+            work.spill_logged(block, result.tool)
     if work.records:
         c.append(work.records)
-
-
-def _crowded(unsent: Sequence[ToolResult], budget: ResultBudget) -> bool:
-    """Return whether the results may exceed the budget. Cheap: a text has at most four bytes per character."""
-    characters = sum(len(block.text) for block in unsent)
-    return characters > budget.per_message or characters * 4 > budget.whole
 
 
 def hand_in(c: Conversation, tool_use_id: str, output: object, *, is_error: bool = False) -> HandedIn:
     """Read a tool's output into a result block. Output that is too large is written to its file here, chunk by chunk, so neither
     a stream nor a gigabyte of bytes is ever held as one block. If that fails, the block holds as much as could ever be shown."""
-    given = result_output(output)
-    if isinstance(given, list):
-        return HandedIn(tool_result(tool_use_id, given, is_error=is_error))
-    source = given if isinstance(given, str | memoryview) else RereadStream(given, keep=most_that_fits(c))
+    content = result_output(output)
+    if isinstance(content, list):
+        return HandedIn(tool_result(tool_use_id, content, is_error=is_error))
+    source = content if isinstance(content, str | memoryview) else RereadStream(content, keep=most_that_fits(c))
 
     def read(_: Conversation) -> HandedIn | InputError:
         try:
@@ -244,9 +242,9 @@ def kept_as(c: Conversation, block: Block) -> Block:
     if (entered := c.layer_state(ResultsState).entered.get(block.digest)) is not None:
         return entered
     # A result that was spilled later was logged before, escaped.
-    shown = escape_result(block)
-    kept = _kept_as(c, block)
-    return kept if kept is not block or shown is block else _kept_as(c, shown)
+    escaped = escape_result(block)
+    logged = _kept_as(c, block)
+    return logged if logged is not block or escaped is block else _kept_as(c, escaped)
 
 
 def _kept_as(c: Conversation, block: ToolResult) -> Block:
@@ -254,20 +252,22 @@ def _kept_as(c: Conversation, block: ToolResult) -> Block:
     name = c.log.view.flat.tool_name(call)
     if name is None and is_nothing(block):
         name = _known(c).names.get(call)
-    spill = next((made for made in c.log.decisions.values() if isinstance(made, Spill) and made.tool_use_id == call), None)
+    spill = next(
+        (decision for decision in c.log.decisions.values() if isinstance(decision, Spill) and decision.tool_use_id == call), None
+    )
     if spill is None and c.start:
         spill = _known(c).spills.get(call)
-    kept = as_kept(block, name or "", c.log.view.replaced.get(call), spill)
-    return kept if kept is not block or len(block.text) < SHORTEST_CUT else _known(c).stands_for(block)
+    logged = as_kept(block, name or "", c.log.view.replaced.get(call), spill)
+    return logged if logged is not block or len(block.text) < SHORTEST_CUT else _known(c).stands_for(block)
 
 
 def _known(c: Conversation) -> LoggedResults:
     """Return what the log knows about results that left the view or were logged before a resume.
 
     The log is read again whenever more results may have left the view."""
-    state, at = c.layer_state(ResultsState), (c.start, c.log.view.generation)
-    if state.known is None or state.known.at != at:
-        state.known = LoggedResults(at, c.store.read())
+    state, position = c.layer_state(ResultsState), (c.start, c.log.view.generation)
+    if state.known is None or state.known.at != position:
+        state.known = LoggedResults(position, c.store.read())
     return state.known
 
 
@@ -280,28 +280,28 @@ def _arrived(
 ) -> ArrivedResult:
     tool, text = call.name if call is not None else "", block.text
     fixed = block.is_error or is_mixed(block)
-    one = ArrivedResult(tool, len(text), weigh(text, budget.whole if fixed else budget.threshold(tool)))
+    result = ArrivedResult(tool, len(text), weigh(text, budget.whole if fixed else budget.threshold(tool)))
     if fixed:
-        return msgspec.structs.replace(one, kind="fixed")
+        return msgspec.structs.replace(result, kind="fixed")
     if not text or text.isspace():
-        return msgspec.structs.replace(one, kind="empty")
-    if call is not None and budget.exceeds(msgspec.structs.replace(one, size=one.size * 2)) and reads_a_spill(c, call):
-        return msgspec.structs.replace(one, kind="page")
+        return msgspec.structs.replace(result, kind="empty")
+    if call is not None and budget.exceeds(msgspec.structs.replace(result, size=result.size * 2)) and reads_a_spill(c, call):
+        return msgspec.structs.replace(result, kind="page")
     if block.tool_use_id in files:
         # The block holds only a part of the result; the complete one is over the threshold.
-        return msgspec.structs.replace(one, size=max(one.size, budget.threshold(tool) + 1))
-    return one
+        return msgspec.structs.replace(result, size=max(result.size, budget.threshold(tool) + 1))
+    return result
 
 
 def _calls(c: Conversation, ids: Iterable[str]) -> dict[str, ToolUse]:
     """Return the calls with these ids. They are almost always in the last answer, so the search starts there."""
-    wanted, found = set(ids), dict[str, ToolUse]()
+    wanted, calls = set(ids), dict[str, ToolUse]()
     for item in reversed(c.log.view.items):
         if item.role == "assistant":
-            found |= {block.id: block for block in item.blocks if isinstance(block, ToolUse) and block.id in wanted}
-            if len(found) == len(wanted):
+            calls |= {block.id: block for block in item.blocks if isinstance(block, ToolUse) and block.id in wanted}
+            if len(calls) == len(wanted):
                 break
-    return found
+    return calls
 
 
 def reads_a_spill(c: Conversation, call: ToolUse) -> bool:
@@ -313,9 +313,9 @@ def reads_a_spill(c: Conversation, call: ToolUse) -> bool:
         return True
     full = os.path.normpath(os.path.join(c.cwd, path))
     own = c.directory is not None and os.path.dirname(full) == os.path.join(c.directory, DIRECTORY)
-    return own or any(isinstance(made, Spill) and made.path == full for made in c.log.decisions.values())
+    return own or any(isinstance(decision, Spill) and decision.path == full for decision in c.log.decisions.values())
 
 
 def _offset(call: ToolUse | None) -> int:
-    given = call.input.get("offset") if call is not None and isinstance(call.input, dict) else None
-    return given if isinstance(given, int) and not isinstance(given, bool) else 1
+    offset = call.input.get("offset") if call is not None and isinstance(call.input, dict) else None
+    return offset if isinstance(offset, int) and not isinstance(offset, bool) else 1

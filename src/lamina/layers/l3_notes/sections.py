@@ -24,6 +24,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Literal, NamedTuple, TypeAlias
 
+from ...conversation.compaction.user_messages import most_fitting
 from ...core.fence import escape, reminder
 from ...core.prompt_files import prompt_sections, prompt_text
 from ...language.wording import plural
@@ -155,23 +156,11 @@ def _cut(body: str, size: Size, limit: int, note: str) -> str:
     if size(body) <= limit:
         return body
     lines = body.split("\n")
-    count = _most(len(lines), lambda n: size("\n".join([*lines[:n], note])) <= limit)
+    count = most_fitting(len(lines), lambda n: size("\n".join([*lines[:n], note])) <= limit)
     if count:
         return "\n".join([*lines[:count], note])
-    letters = _most(len(lines[0]), lambda n: size(f"{lines[0][:n]}\n{note}") <= limit)
+    letters = most_fitting(len(lines[0]), lambda n: size(f"{lines[0][:n]}\n{note}") <= limit)
     return f"{lines[0][:letters]}\n{note}".strip()
-
-
-def _most(count: int, fits: Callable[[int], bool]) -> int:
-    """Return the largest number up to `count` that fits. If a number fits, every smaller one must fit too."""
-    low, high = 0, count
-    while low < high:
-        middle = (low + high + 1) // 2
-        if fits(middle):
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def split(text: str, depth: int) -> tuple[str, list[tuple[str, list[str]]]]:

@@ -39,7 +39,7 @@ from ...conversation.compaction.user_messages import escaped, said_in, select
 from ...conversation.forks import ForkDriver, ended, failed, hand_over
 from ...conversation.isolate import take_job_results
 from ...conversation.state import Conversation
-from ...conversation.triggers import compaction_at
+from ...conversation.triggers import compaction_at, last_compaction
 from ...conversation.window.count import replaced
 from ...conversation.window.estimate import Calibration, estimate
 from ...conversation.window.features import measure, measure_all
@@ -47,7 +47,6 @@ from ...core.blocks import Block, ToolUse, text
 from ...core.effects import Flow, Wait, drive
 from ...core.errors import Aborted
 from ...core.prompt_files import prompt_sections
-from ...core.records import Boundary
 from ...core.view import Item
 from ...fork.background import JobResult
 from ...fork.handover import PrefixChanged
@@ -317,7 +316,7 @@ def after_answer(c: Conversation) -> None:
     if not items or items[-1].role != "assistant" or items[-1].stop_reason is None:
         return
     tokens = c.count.tokens
-    state.failed = still_failed(state.failed, tokens, _last_compaction(c))
+    state.failed = still_failed(state.failed, tokens, _boundary(c))
     if state.cursor is not None:
         state.cursor = lowered(state.cursor, tokens)
     why = due(
@@ -334,8 +333,9 @@ def after_answer(c: Conversation) -> None:
         c.background.start(NAME, _job(c, Cursor(tokens, items[-1].uuid)), partial(_take, c))
 
 
-def _last_compaction(c: Conversation) -> str:
-    return next((decision.uuid for decision in reversed(c.log.decisions.values()) if isinstance(decision, Boundary)), "")
+def _boundary(c: Conversation) -> str:
+    newest = last_compaction(c)
+    return newest.uuid if newest is not None else ""
 
 
 def _calls_since(c: Conversation, covered: str) -> int:
@@ -417,7 +417,7 @@ def _take(c: Conversation, job: JobResult) -> None:
             beside = {"beside": value.beside} if value.beside else {}
             c.record_event(NAME, {**msgspec.to_builtins(value.cursor), "size": value.tokens, **beside})
         case NotUpdated():
-            boundary = _last_compaction(c)
+            boundary = _boundary(c)
             before = still_failed(state.failed, c.count.tokens, boundary)
             state.failed = FailedUpdates(before.times + 1, c.count.tokens, boundary)
             c.record_event("notes_failed", {"why": value.why, "times": state.failed.times})

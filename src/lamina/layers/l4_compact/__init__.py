@@ -6,10 +6,8 @@ Costs    one call that reads the conversation from the prompt cache (a tenth of 
 Switch   `compaction` (all), `auto_compact` (automatic only); `compact.ahead` in the policy for prefetched summaries
 Spec     C1-C9, B1-B3, K4, O1, P4
 
-    step.py          automatic and manual compaction           plan.py          which messages are summarised
-    summary_call.py  the model call, with retries              summary_text.py  the directive, and validation of the answer
-    summary_tags.py  finds the summary in an answer
-    apply.py         commits a summary                         prefetch.py      summaries made before they are needed
-    breaker.py       stops automatic compaction                offline.py       a summary without a model
-    expand.py        shows the messages behind a summary       collapse.py      folds old turns, snips messages
+    step.py          automatic and manual compaction           plan.py          which messages are summarised, and when to stop
+    summary_call.py  the model call, with retries, or ahead    summary_text.py  the directive, and validation of the answer
+    offline.py       a summary without a model                 expand.py        shows the messages behind a summary
+    collapse.py      folds old turns, snips messages
 """

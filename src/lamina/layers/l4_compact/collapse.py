@@ -36,9 +36,9 @@ def snip(c: Conversation, first: str, last: str) -> Span:
     """Remove a range of messages from the view; `undo` restores it."""
     if not c.settings.snip:
         raise UsageError("Snipping messages is turned off (setting lamina.snip).")
-    found = plan_snip(c.log.view.items, first, last, size=_size(c), pinned=_pinned(c))
+    folded = plan_snip(c.log.view.items, first, last, size=_size(c), pinned=_pinned(c))
     before = c.count.tokens
-    span = _enter(c, "snip", "snipped", found)
+    span = _enter(c, "snip", "snipped", folded)
     _record(c, span, {"messages": len(span.ids), "tokens_before": before})
     return span
 
@@ -56,21 +56,21 @@ def collapse(c: Conversation) -> None:
     before = c.count.tokens
     folded = plan_collapse(items, free=free, keep=keep, size=_size(c), pinned=_pinned(c))
     # Newest first, so that the positions of the older ones stay valid.
-    spans = [_enter(c, "collapse", "folded", one) for one in reversed(folded)]
+    spans = [_enter(c, "collapse", "folded", turn) for turn in reversed(folded)]
     if spans:
         _record(c, spans[-1], {"turns": len(spans), "tokens_before": before})
 
 
-def _enter(c: Conversation, kind: str, fate: Fate, found: Folded) -> Span:
+def _enter(c: Conversation, kind: str, fate: Fate, folded: Folded) -> Span:
     items = c.log.view.items
     uuid = str(uuid4())
-    ids = tuple(item.uuid for item in items[found.start : found.end])
+    ids = tuple(item.uuid for item in items[folded.start : folded.end])
     gone = set(ids)
     fates = {item.uuid: Told(fate, uuid) if item.uuid in gone else Told("kept") for item in items}
     receipt = write_receipt(uuid, [item.uuid for item in items], fates)
     _, parent, time = c.head()
-    text = render_fold(kind, found, len(ids), uuid[:SHORT] if c.prompt.reach.expand else "")
-    span = Span(uuid, parent, time, kind, ids, text, found.tokens, receipt.to_json())
+    text = render_fold(kind, folded, len(ids), uuid[:SHORT] if c.prompt.reach.expand else "")
+    span = Span(uuid, parent, time, kind, ids, text, folded.tokens, receipt.to_json())
     c.append([span], reason="collapse" if kind == "collapse" else "snip")
     return span
 
@@ -111,8 +111,8 @@ def plan_snip(items: Sequence[Item], first: str, last: str, *, size: Size, pinne
             raise InputError(uuid, "is not in view", "choose two messages that the model currently sees")
     start, end = sorted((places[first], places[last]))
     legal = legal_cuts(items)
-    start = next(at for at in range(start, -1, -1) if legal[at])
-    end = next(at for at in range(end + 1, len(items) + 1) if legal[at])
+    start = next(cut for cut in range(start, -1, -1) if legal[cut])
+    end = next(cut for cut in range(end + 1, len(items) + 1) if legal[cut])
     for item in items[start:end]:
         if item.uuid in pinned:
             raise InputError(item.uuid, "is pinned", "undo the pin first")
@@ -128,7 +128,7 @@ def plan_collapse(items: Sequence[Item], *, free: int, keep: int, size: Size, pi
     legal = legal_cuts(items)
     starts = [index for index, item in enumerate(items) if is_said(item) and legal[index]]
     end = _kept_from(items, keep, size)
-    found: list[Folded] = []
+    turns: list[Folded] = []
     for start, stop in pairwise(starts):
         if free <= 0 or stop > end:
             break
@@ -136,9 +136,9 @@ def plan_collapse(items: Sequence[Item], *, free: int, keep: int, size: Size, pi
         answered = any(item.role == "assistant" for item in turn)
         if not answered or any(item.uuid in pinned or item.kind in FOLDED for item in turn):
             continue
-        found.append(_folded(items, start, stop, size))
-        free -= found[-1].tokens
-    return found
+        turns.append(_folded(items, start, stop, size))
+        free -= turns[-1].tokens
+    return turns
 
 
 def render_fold(kind: str, folded: Folded, count: int, node: str) -> str:
@@ -153,8 +153,8 @@ def render_fold(kind: str, folded: Folded, count: int, node: str) -> str:
 
 
 def _folded(items: Sequence[Item], start: int, end: int, size: Size) -> Folded:
-    said = next((item for item in items[start:end] if is_said(item)), None)
-    words = " ".join(block.text for block in said.blocks if isinstance(block, Text)) if said is not None else ""
+    message = next((item for item in items[start:end] if is_said(item)), None)
+    words = " ".join(block.text for block in message.blocks if isinstance(block, Text)) if message is not None else ""
     short = shorten(" ".join(words.split()), QUOTED)
     return Folded(start, end, size(block for item in items[start:end] for block in item.blocks), short)
 
@@ -165,12 +165,12 @@ def _last_said(items: Sequence[Item]) -> int:
 
 def _kept_from(items: Sequence[Item], keep: int, size: Size) -> int:
     """Return the index where the newest `keep` tokens begin, never after the last user message."""
-    held = 0
-    at = last = _last_said(items)
+    tokens = 0
+    start = last = _last_said(items)
     for index in range(len(items) - 1, -1, -1):
-        held += size(items[index].blocks)
-        if held > keep:
-            at = index + 1
+        tokens += size(items[index].blocks)
+        if tokens > keep:
+            start = index + 1
             break
-        at = index
-    return min(at, last)
+        start = index
+    return min(start, last)

@@ -61,32 +61,32 @@ def stands_for(store: RecordSource, node: str) -> list[Item]:
 
     Only the part of the log that was in view then is read. The whole log is read if that part is not consistent (another
     program's transcript, or a branch that starts earlier)."""
-    found = find_decision(store, node) if node else None
-    if found is None:
+    located = find_decision(store, node) if node else None
+    if located is None:
         raise InputError(node or "expand", "no compaction with this id exists in the transcript", "copy the id from its summary")
-    if found.decision.receipt.get("by") == BY_RESUME:
+    if located.decision.receipt.get("by") == BY_RESUME:
         raise InputError(
             node, "the messages it replaces are too large to show", "search the transcript with `lamina sessions search`"
         )
-    if found.start and (items := _out_of(store, found)) is not None:
+    if located.start and (items := _out_of(store, located)) is not None:
         return items
-    return _out_of(store, found._replace(start=0, state={})) or []
+    return _out_of(store, located._replace(start=0, state={})) or []
 
 
-def _out_of(store: RecordSource, found: FoundDecision) -> list[Item] | None:
+def _out_of(store: RecordSource, located: FoundDecision) -> list[Item] | None:
     """Return the removed items, or None if the part of the log that was read is not the view of that time."""
-    decision = found.decision
-    log = Log.load(lambda: _before(store.read(found.start), decision.uuid), lambda: seeded(found.state))
+    decision = located.decision
+    log = Log.load(lambda: _before(store.read(located.start), decision.uuid), lambda: seeded(located.state))
     items = log.view.items
     if not decision.receipt:  # written by another program
-        return None if found.start else [item for item in items if _taken(item, decision)]
+        return None if located.start else [item for item in items if _taken(item, decision)]
     try:
-        told = open_receipt(read_receipt(decision.uuid, decision.receipt), [item.uuid for item in items])
+        fates = open_receipt(read_receipt(decision.uuid, decision.receipt), [item.uuid for item in items])
     except InputError:
-        if found.start:
+        if located.start:
             return None
         raise
-    return [item for item in items if told[item.uuid].fate != "kept"]
+    return [item for item in items if fates[item.uuid].fate != "kept"]
 
 
 def _taken(item: Item, decision: Boundary | Span | Clear) -> bool:

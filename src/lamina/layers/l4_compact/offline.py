@@ -12,6 +12,11 @@ The summary also keeps lines that state a value (`stated`), from answers, result
 sentence and contains a number. Logs repeat the same pattern, so lines that are equal except for their digits are left out. Every
 text contributes one line before any contributes a second, so that one long file does not crowd out the rest. If there are too
 many, the newest texts come first.
+
+`fold_head` replaces the part of a transcript that is too large to load (C7, Z4), when a session is resumed. Only the end is loaded
+(disk/transcripts/resume.py). The summary is made by rules from what was read of the part before it: the first user message, and the
+records right before the cut. It is written as a boundary that keeps everything loaded, with a checkpoint at the cut, so the next
+resume starts there. It cannot be undone, because what it stands for does not fit into memory.
 """
 
 from __future__ import annotations
@@ -22,13 +27,26 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...conversation.compaction.compose import COMMAND_KEYS, USERS_HEADING
+from ...conversation.compaction.compose import (
+    COMMAND_KEYS,
+    USERS_HEADING,
+    SummaryBudget,
+    SummaryOrigin,
+    WayBack,
+    compose,
+    used_in,
+)
 from ...conversation.compaction.cuts import is_said
-from ...conversation.compaction.user_messages import LEAST_CHARACTERS, Tokens, escaped, shortened, words_of
-from ...core.blocks import Block, Text, ToolResult, ToolUse, Wire, read_content
+from ...conversation.compaction.user_messages import LEAST_CHARACTERS, Tokens, escaped, said_in, shortened, words_of
+from ...core.blocks import Block, Text, ToolResult, ToolUse, Wire, read_content, text
 from ...core.errors import InputError
 from ...core.fence import escape
+from ...core.log import BY_RESUME, Log, checkpoint_state, seeded
+from ...core.policy import CompactPolicy
+from ...core.receipts import Told, write_receipt
+from ...core.records import Boundary, Checkpoint, Message, Preserved, Record, new_id
 from ...core.view import Item
+from ...disk.transcripts.resume import TranscriptHead
 from ...language.wording import shorten
 
 # Shorter lines are labels, longer ones are data.
@@ -52,34 +70,34 @@ _NO_LETTER = re.compile(r"[^\w ]|[\d_]")
 
 def stated(texts: Sequence[str], most: int) -> list[str]:
     """Return at most `most` lines that state a value, in their original order."""
-    found = [[line for line in _lines(text) if _is_value(line)] for text in _newest(texts)]
+    values = [[line for line in _lines(text) if _is_value(line)] for text in _newest(texts)]
     # The lines of a file that was read twice count once.
-    newest = {line: at for at, lines in enumerate(found) for line in lines}
+    newest = {line: index for index, lines in enumerate(values) for line in lines}
     forms = Counter(map(_form, newest))
     alone = [
-        [line for line in dict.fromkeys(lines) if newest[line] == at and forms[_form(line)] == 1]
-        for at, lines in enumerate(found)
+        [line for line in dict.fromkeys(lines) if newest[line] == index and forms[_form(line)] == 1]
+        for index, lines in enumerate(values)
     ]
-    kept: list[tuple[int, int, str]] = []
+    chosen: list[tuple[int, int, str]] = []
     for rank in range(EACH):
-        for at in range(len(alone) - 1, -1, -1):
-            if rank < len(alone[at]) and len(kept) < most:
-                kept.append((at, rank, alone[at][rank]))
-    return [line for _, _, line in sorted(kept)]
+        for index in range(len(alone) - 1, -1, -1):
+            if rank < len(alone[index]) and len(chosen) < most:
+                chosen.append((index, rank, alone[index][rank]))
+    return [line for _, _, line in sorted(chosen)]
 
 
 def _newest(texts: Sequence[str]) -> Sequence[str]:
-    left = MOST_READ
-    for at in range(len(texts) - 1, -1, -1):
-        left -= min(len(texts[at]), LONGEST_TEXT)
-        if left < 0:
-            return texts[at + 1 :]
+    room = MOST_READ
+    for index in range(len(texts) - 1, -1, -1):
+        room -= min(len(texts[index]), LONGEST_TEXT)
+        if room < 0:
+            return texts[index + 1 :]
     return texts
 
 
 def _lines(text: str) -> Iterator[str]:
-    for found in _SENTENCE.finditer(text[:LONGEST_TEXT]):
-        line = found[0].strip()
+    for sentence in _SENTENCE.finditer(text[:LONGEST_TEXT]):
+        line = sentence[0].strip()
         if SHORTEST <= len(line) <= LONGEST:
             yield _BEFORE.sub("", line)
 
@@ -150,12 +168,12 @@ def _part(lines: Sequence[str], share: float) -> Sequence[str]:
 
 
 def _sections(spoken: Sequence[Spoken]) -> list[tuple[str, list[str]]]:
-    said = [words_of(_blocks(one)) for one in spoken if one.by_user]
-    calls = [block for one in spoken for block in one.blocks if isinstance(block, ToolUse)]
-    request = [f"First: {_line(said[0])}", f"Last: {_line(said[-1])}"] if said else []
-    earlier = [_earlier(words_of(_blocks(one))) for one in spoken if one.summary]
+    requests = [words_of(_blocks(part)) for part in spoken if part.by_user]
+    calls = [block for part in spoken for block in part.blocks if isinstance(block, ToolUse)]
+    request = [f"First: {_line(requests[0])}", f"Last: {_line(requests[-1])}"] if requests else []
+    earlier = [_earlier(words_of(_blocks(part))) for part in spoken if part.summary]
     return [
-        (REQUEST, earlier + request[: len(set(said))]),
+        (REQUEST, earlier + request[: len(set(requests))]),
         ("3. Files and code", _commands(calls)),
         ("4. Errors and fixes", _errors(spoken)),
         ("5. Problem solving", [f"- {safe(line)}" for line in stated(_texts(spoken), MOST_VALUES)]),
@@ -164,22 +182,22 @@ def _sections(spoken: Sequence[Spoken]) -> list[tuple[str, list[str]]]:
     ]
 
 
-def _blocks(one: Spoken) -> list[Text]:
-    return [block for block in one.blocks if isinstance(block, Text)]
+def _blocks(part: Spoken) -> list[Text]:
+    return [block for block in part.blocks if isinstance(block, Text)]
 
 
 def _texts(spoken: Sequence[Spoken]) -> list[str]:
     """Return the texts of the model and its tools. User messages and earlier summaries have sections of their own."""
-    found: list[str] = []
-    for block in (block for one in spoken if not one.by_user and not one.summary for block in one.blocks):
+    texts: list[str] = []
+    for block in (block for part in spoken if not part.by_user and not part.summary for block in part.blocks):
         match block:
             case Text() | ToolResult():
-                found.append(block.text)
+                texts.append(block.text)
             case ToolUse():
-                found += [value for key, value in block.input.items() if isinstance(value, str) and key not in COMMAND_KEYS]
+                texts += [value for key, value in block.input.items() if isinstance(value, str) and key not in COMMAND_KEYS]
             case _:
                 pass
-    return found
+    return texts
 
 
 def _line(text: str, most: int = LINE) -> str:
@@ -194,7 +212,7 @@ def _earlier(text: str) -> str:
     """Return the sections of an earlier summary, with headings one level lower so that each number occurs once."""
     start = text.find("## 1.")
     body = text[max(0, start) :][:EARLIER]
-    lowered = _SECTION.sub(lambda found: f"#{found[0]}", re.sub(r"(?s)## 6\..*?(?=## 7\.|\Z)", "", body))
+    lowered = _SECTION.sub(lambda heading: f"#{heading[0]}", re.sub(r"(?s)## 6\..*?(?=## 7\.|\Z)", "", body))
     # A summary of a summary is one earlier summary.
     return EARLIER_HEADING + lowered.replace(f"### {REQUEST}\n{EARLIER_HEADING}", "")
 
@@ -207,11 +225,11 @@ def _commands(calls: Sequence[ToolUse]) -> list[str]:
 
 def _errors(spoken: Sequence[Spoken]) -> list[str]:
     """Return each failed call with its error and the call that came next."""
-    calls = {block.id: block for one in spoken for block in one.blocks if isinstance(block, ToolUse)}
+    calls = {block.id: block for part in spoken for block in part.blocks if isinstance(block, ToolUse)}
     order = list(calls.values())
-    place = {call.id: at for at, call in enumerate(order)}
+    place = {call.id: index for index, call in enumerate(order)}
     lines = []
-    for block in (block for one in spoken for block in one.blocks):
+    for block in (block for part in spoken for block in part.blocks):
         if not isinstance(block, ToolResult) or not block.is_error or (call := calls.get(block.tool_use_id)) is None:
             continue
         after = order[place[call.id] + 1 : place[call.id] + 2]
@@ -221,8 +239,8 @@ def _errors(spoken: Sequence[Spoken]) -> list[str]:
 
 
 def _call(call: ToolUse) -> str:
-    given = next((str(value) for value in call.input.values() if isinstance(value, str)), "")
-    return f"{call.name} {_line(given, LINE // 2)}".strip()
+    argument = next((str(value) for value in call.input.values() if isinstance(value, str)), "")
+    return f"{call.name} {_line(argument, LINE // 2)}".strip()
 
 
 def _todos(calls: Sequence[ToolUse]) -> list[str]:
@@ -238,7 +256,7 @@ def _todos(calls: Sequence[ToolUse]) -> list[str]:
 
 
 def _answers(spoken: Sequence[Spoken]) -> list[str]:
-    texts = [words for one in spoken if one.role == "assistant" and (words := words_of(_blocks(one)))]
+    texts = [words for part in spoken if part.role == "assistant" and (words := words_of(_blocks(part)))]
     return [f"- {_line(words, ANSWER)}" for words in texts[-MOST_ANSWERS:]]
 
 
@@ -250,7 +268,7 @@ INJECTED = "<system-reminder>"
 
 def answer(request: Wire) -> list[Wire]:
     messages = [message for message in request.get("messages") or () if isinstance(message, Mapping)]
-    spoken = [one for message in messages for one in _spoken(message, last=message is messages[-1])]
+    spoken = [part for message in messages for part in _spoken(message, last=message is messages[-1])]
     most = request.get("max_tokens")
     budget = most if isinstance(most, int) else sys.maxsize
     words = digest(spoken, budget, lambda text: len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
@@ -270,3 +288,53 @@ def _spoken(message: Mapping[str, Any], *, last: bool) -> Iterator[Spoken]:
         words = block.text if isinstance(block, Text) and role == "user" else ""
         summary = USERS_HEADING in words
         yield Spoken(role, (block,), bool(words.strip()) and not summary and not words.startswith(INJECTED), summary)
+
+
+# A rough count is enough here: the next request counts the conversation again.
+CHARACTERS_PER_TOKEN = 4
+# A summary of the usual length; it must fit beside the loaded part in a small window too.
+SUMMARY_TOKENS = 5_000
+CUT = (
+    "The transcript is too large to load: {size} MB of it, from the beginning of the conversation, are not loaded. What follows covers "
+    "the first message and the last records before the loaded part."
+)
+
+
+def fold_head(log: Log, head: TranscriptHead, *, start: int, transcript: str, cwd: str, time: str) -> list[Record]:
+    """Return the records that replace the head. `log` holds the loaded part, which begins at the offset `start`."""
+    boundary, summary = new_id(), new_id()
+    order = [item.uuid for item in log.view.items]
+    receipt = write_receipt(boundary, order, {uuid: Told("kept") for uuid in order}).to_json()
+    summary_words = _head_words(head, WayBack(boundary, transcript), cwd)
+    preserved = Preserved(summary, tuple(uuid for uuid in order if uuid in log.tree.nodes))
+    tokens, receipt = head.cut // CHARACTERS_PER_TOKEN, {**receipt, "by": BY_RESUME}
+    return [
+        Boundary(boundary, log.tree.leaf, time, "auto", tokens, tuple(order), receipt, preserved=preserved),
+        Message(summary, boundary, time, "user", (text(summary_words),), summary=True, by=boundary),
+        Checkpoint(new_id(), summary, time, boundary, start, {**head.state, **checkpoint_state(log)}),
+    ]
+
+
+def _head_words(head: TranscriptHead, way: WayBack, cwd: str) -> str:
+    items = Log.load(lambda: head.near, lambda: seeded(head.state)).view.items
+    messages = said_in(items)
+    if head.first is not None and all(item.uuid != head.first.uuid for item in items):
+        messages.insert(0, words_of(head.first.blocks))
+    policy = CompactPolicy()
+
+    def tokens(words: str) -> int:
+        return len(words) // CHARACTERS_PER_TOKEN
+
+    return compose(
+        f"{CUT.format(size=megabytes(head.cut))}\n\n{mechanical(items, SUMMARY_TOKENS, tokens)}",
+        said=messages,
+        files=used_in(items, cwd),
+        way=way,
+        budget=SummaryBudget(users=policy.users_tokens, files=policy.list_tokens),
+        tokens=tokens,
+        made=SummaryOrigin(mechanical=True),
+    )
+
+
+def megabytes(size: int) -> str:
+    return f"{max(1, round(size / 1e6)):,}"

@@ -8,44 +8,59 @@
 
 Nothing is appended before the summary is complete and its receipt covers every record in view. Then everything is appended in one
 write. A crash leaves the old view or the new one, at worst without the last restored attachments. Forks never compact (C9).
+A summary is committed only if the view gets smaller with it and the context restored after it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
+from uuid import uuid4
 
 import msgspec
 
 from ...conversation import price
-from ...conversation.compaction.commit import Compacted, CompactionRequest, How, ceiling
+from ...conversation.compaction.commit import Compacted, CompactionRequest, How, Replacement, budget_of, ceiling, commit
+from ...conversation.compaction.compose import SummaryOrigin, WayBack, compose, used_in
 from ...conversation.compaction.cuts import FOLDED, is_said, rounds
 from ...conversation.compaction.hooks import CompactHooks
-from ...conversation.compaction.restoration import size_of
+from ...conversation.compaction.restoration import Restoration, put_back, size_of, tokens_of
+from ...conversation.compaction.user_messages import LEAST_CHARACTERS, escaped, said_in, shortened, words_of
 from ...conversation.state import Conversation
-from ...conversation.triggers import CompactionRoom, compaction_room, nearly_full
+from ...conversation.triggers import CompactionRoom, compaction_room, last_compaction, nearly_full
 from ...core.effects import Flow
 from ...core.errors import NotCompacted, PromptTooLong
-from ...core.records import Boundary
+from ...core.receipts import Told
+from ...core.records import new_id
 from ...core.usage import Usage
 from ...core.view import Item
+from ...disk.session_files.spills import DIRECTORY
 from ...language.text import Text
-from . import prefetch as ahead
-from .apply import apply_summary, put_together
-from .breaker import (
+from .plan import (
     ANSWERS_A_TURN,
     EVENT,
     BreakerLedger,
+    Pivot,
+    SummaryPlan,
     explanation,
     failed,
     filled,
     gave_up_on_model,
+    plan,
     read_ledger,
     turns_since,
     worked,
 )
-from .plan import Pivot, SummaryPlan, plan
-from .summary_call import SummaryFailed, SummaryMade, reserve, summarise, without_model
+from .summary_call import (
+    SummaryFailed,
+    SummaryMade,
+    begin_ahead,
+    is_running_ahead,
+    ready_ahead,
+    reserve,
+    summarise,
+    without_model,
+)
 
 # A compaction without a model call. Returns None if it is not possible.
 QuickCompaction: TypeAlias = Callable[[Conversation, CompactHooks], Flow[Compacted | None]]
@@ -80,10 +95,10 @@ def if_needed(c: Conversation, quick: QuickCompaction) -> Flow[None]:
     (layer 3), is tried first."""
     if not c.autocompact or c.settings.collapse:
         return
-    count, ledger, found = c.count.judged, _ledger(c), compaction_room(c)
-    if count < found.at:
-        if not found.enough:
-            _tell_no_room(c, found)
+    count, ledger, room = c.count.judged, _ledger(c), compaction_room(c)
+    if count < room.at:
+        if not room.enough:
+            _tell_no_room(c, room)
         yield from _before_full(c, ledger, quick)
         return
     full = count >= c.limits.blocking
@@ -106,8 +121,8 @@ def _before_full(c: Conversation, ledger: BreakerLedger, quick: QuickCompaction)
     if gave_up_on_model(ledger, c.policy.compact):
         return
     due = price.due(c)
-    if due is None or ahead.is_running(c):
-        ahead.begin(c, c.count.judged)
+    if due is None or is_running_ahead(c):
+        begin_ahead(c, c.count.judged)
     elif not (ledger.stopped or ledger.boundary in c.log.revoked or _is_vetoed(c, ledger)):
         yield from _compact_automatically(c, ledger, quick, full=False, needed=False, because=due.sentence())
 
@@ -150,7 +165,7 @@ def _compact_automatically(
     hooks = CompactHooks(c, "auto", instructions, can_veto=not full, because=because)
     skip = GIVEN_UP if gave_up_on_model(ledger, c.policy.compact) else ""
     by_notes = None if hooks.instructions else (yield from quick(c, hooks))
-    done = by_notes or (yield from _full(c, hooks, needed=needed, refused=refused, skip_model=skip))
+    outcome = by_notes or (yield from _full(c, hooks, needed=needed, refused=refused, skip_model=skip))
     if hooks.refused:
         c.notify(
             Text(
@@ -159,11 +174,11 @@ def _compact_automatically(
             )
         )
         _write(c, msgspec.structs.replace(ledger, refused=_last_said(c)))
-    elif done.done:
-        _write(c, worked(ledger, done.boundary, by_hand=False, by_rules=bool(done.instead)))
-    elif needed and done.why != CHANGED:
-        _write(c, failed(ledger, c.policy.compact), done.why)
-    return done
+    elif outcome.done:
+        _write(c, worked(ledger, outcome.boundary, by_hand=False, by_rules=bool(outcome.instead)))
+    elif needed and outcome.why != CHANGED:
+        _write(c, failed(ledger, c.policy.compact), outcome.why)
+    return outcome
 
 
 def answer_request(c: Conversation, instructions: str) -> str:
@@ -171,9 +186,9 @@ def answer_request(c: Conversation, instructions: str) -> str:
 
     Nothing is appended here: a tool may run in another thread. A request is turned down if too little was added since the last
     compaction, so a model that keeps asking costs no calls."""
-    count, event, found = c.count.judged, c.log.events.get("compaction"), compaction_room(c)
-    most = found.at - found.base
-    least = found.base + most * LEAST_REQUESTED_PERCENT // 100
+    count, event, room = c.count.judged, c.log.events.get("compaction"), compaction_room(c)
+    most = room.at - room.base
+    least = room.base + most * LEAST_REQUESTED_PERCENT // 100
     after = event.data.get("tokens_after") if event is not None else None
     if isinstance(after, int):
         least = max(least, after + most * LEAST_GROWTH_PERCENT // 100)
@@ -198,17 +213,12 @@ def for_model(c: Conversation, quick: QuickCompaction) -> Flow[None]:
     ledger = _ledger(c)
     if ledger.stopped or _is_vetoed(c, ledger):
         return
-    done = yield from _compact_automatically(c, ledger, quick, full=False, instructions=instructions, needed=False)
-    if done.done:
-        c.notify(
-            Text(
-                "The model asked for a compaction: {tokens_before:,} to {tokens_after:,} tokens.",
-                tokens_before=done.tokens_before,
-                tokens_after=done.tokens_after,
-            )
-        )
+    outcome = yield from _compact_automatically(c, ledger, quick, full=False, instructions=instructions, needed=False)
+    if outcome.done:
+        form = Text("The model asked for a compaction: {tokens_before:,} to {tokens_after:,} tokens.")
+        c.notify(Text(form, tokens_before=outcome.tokens_before, tokens_after=outcome.tokens_after))
     else:
-        c.notify(Text("The model asked for a compaction, which was not possible: {why}.", why=done.why.rstrip(".")))
+        c.notify(Text("The model asked for a compaction, which was not possible: {why}.", why=outcome.why.rstrip(".")))
 
 
 def will_help(c: Conversation) -> bool:
@@ -222,11 +232,11 @@ def compact(c: Conversation, quick: QuickCompaction, *, instructions: str = "", 
         raise NotCompacted("compaction is turned off (setting lamina.compaction or LAMINA_DISABLE_COMPACT)")
     hooks = CompactHooks(c, "manual", instructions)
     by_notes = None if hooks.instructions or pivot is not None else (yield from quick(c, hooks))
-    done = by_notes or (yield from _full(c, hooks, needed=False, pivot=pivot))
-    if not done.done:
-        raise NotCompacted(done.why or NOTHING)
-    _write(c, worked(BreakerLedger(), done.boundary, by_hand=True))
-    return done
+    outcome = by_notes or (yield from _full(c, hooks, needed=False, pivot=pivot))
+    if not outcome.done:
+        raise NotCompacted(outcome.why or NOTHING)
+    _write(c, worked(BreakerLedger(), outcome.boundary, by_hand=True))
+    return outcome
 
 
 def too_long(c: Conversation, error: PromptTooLong, quick: QuickCompaction) -> Flow[bool]:
@@ -240,17 +250,17 @@ def too_long(c: Conversation, error: PromptTooLong, quick: QuickCompaction) -> F
 def preview(c: Conversation, *, pivot: Pivot | None = None) -> CompactionPreview:
     """Return what `compact` would do with a summary. The notes may still replace the summary, which is not shown here."""
     items = tuple(c.log.view.items)
-    made, before = _plan(c, items, pivot), c.count.tokens
-    part = items[made.start : made.end]
-    kept = tuple(item.uuid for item in (*items[: made.start], *items[made.end :]))
-    if made.empty:
-        return CompactionPreview((), kept, 0, before, before, (), len(c.log.view.pins), NOTHING)
+    planned, before = _plan(c, items, pivot), c.count.tokens
+    part = items[planned.start : planned.end]
+    remaining = tuple(item.uuid for item in (*items[: planned.start], *items[planned.end :]))
+    if planned.empty:
+        return CompactionPreview((), remaining, 0, before, before, (), len(c.log.view.pins), NOTHING)
     parts = put_together(
-        c, items, made, SummaryMade("", Usage()), CompactionRequest("manual", "", before, pivot is not None), fresh=False
+        c, items, planned, SummaryMade("", Usage()), CompactionRequest("manual", "", before, pivot is not None), fresh=False
     )
     return CompactionPreview(
         tuple(item.uuid for item in part),
-        kept,
+        remaining,
         len(rounds(part)),
         before,
         parts.after + min(EXPECTED, reserve(c)),
@@ -272,39 +282,41 @@ def _full(
     reason for not asking the model at all."""
     wanted = CompactionRequest(hooks.trigger, c.clock(), c.count.tokens, pivot is not None, hooks.because)
     items = tuple(c.log.view.items)
-    made = _plan(c, items, pivot, refused)
-    if made.empty and not hooks.refused:
+    planned = _plan(c, items, pivot, refused)
+    if planned.empty and not hooks.refused:
         return Compacted(why=NOTHING, tokens_before=wanted.before)
     if not hooks.ask():
         return Compacted(why=hooks.refused, tokens_before=wanted.before)
     how: How = "summary"
-    made_ahead = None if hooks.instructions or pivot is not None else (yield from ahead.ready(c, items))
+    made_ahead = None if hooks.instructions or pivot is not None else (yield from ready_ahead(c, items))
     if made_ahead is not None:
         # A prefetched summary covers the whole conversation of its time; the tail of it may be kept in addition.
-        how, made = "ahead", SummaryPlan(0, min(made.end, len(made_ahead.items)), len(items))
-        asked: SummaryMade | SummaryFailed = SummaryMade(made_ahead.text, made_ahead.usage)
+        how, planned = "ahead", SummaryPlan(0, min(planned.end, len(made_ahead.items)), len(items))
+        answer: SummaryMade | SummaryFailed = SummaryMade(made_ahead.text, made_ahead.usage)
     elif skip_model:
-        asked = SummaryFailed(skip_model, Usage())
+        answer = SummaryFailed(skip_model, Usage())
     else:
-        asked = yield from summarise(c, items, made, instructions=hooks.instructions, partial=wanted.partial, too_long=refused)
+        answer = yield from summarise(
+            c, items, planned, instructions=hooks.instructions, partial=wanted.partial, too_long=refused
+        )
     now = tuple(c.log.view.items)
     if _is_unchanged(items, now):
-        done = _applied(c, now, SummaryPlan(made.start, made.end, len(now)), asked, how, wanted, needed=needed)
-    elif hooks.trigger == "auto" and c.count.judged >= c.limits.blocking and not (made := _plan(c, now, pivot)).empty:
-        done = _applied(c, now, made, SummaryFailed(CHANGED, asked.usage), how, wanted, needed=True)
+        outcome = _applied(c, now, SummaryPlan(planned.start, planned.end, len(now)), answer, how, wanted, needed=needed)
+    elif hooks.trigger == "auto" and c.count.judged >= c.limits.blocking and not (planned := _plan(c, now, pivot)).empty:
+        outcome = _applied(c, now, planned, SummaryFailed(CHANGED, answer.usage), how, wanted, needed=True)
     else:
-        done = Compacted(why=CHANGED)
-    if not done.done:
-        c.record_event("compaction_failed", {"trigger": hooks.trigger, "why": done.why, "since": price.last_item(c)})
-        return msgspec.structs.replace(done, usage=asked.usage, tokens_before=wanted.before)
-    return done
+        outcome = Compacted(why=CHANGED)
+    if not outcome.done:
+        c.record_event("compaction_failed", {"trigger": hooks.trigger, "why": outcome.why, "since": price.last_item(c)})
+        return msgspec.structs.replace(outcome, usage=answer.usage, tokens_before=wanted.before)
+    return outcome
 
 
 def _applied(
     c: Conversation,
     items: Sequence[Item],
-    made: SummaryPlan,
-    asked: SummaryMade | SummaryFailed,
+    planned: SummaryPlan,
+    answer: SummaryMade | SummaryFailed,
     how: How,
     wanted: CompactionRequest,
     *,
@@ -312,14 +324,14 @@ def _applied(
 ) -> Compacted:
     """Commit the model's summary. If there is none, or it saves nothing, rules make one, provided that room is needed: a compaction
     requested below the threshold leaves the conversation as it is."""
-    if isinstance(asked, SummaryMade):
-        done = apply_summary(c, items, made, asked, "rules" if asked.mechanical else how, wanted)
+    if isinstance(answer, SummaryMade):
+        outcome = apply_summary(c, items, planned, answer, "rules" if answer.mechanical else how, wanted)
     else:
-        done = Compacted(why=asked.why)
+        outcome = Compacted(why=answer.why)
     needed = needed or c.count.judged >= compaction_room(c).at
-    if done.done or not needed or (isinstance(asked, SummaryMade) and asked.mechanical):
-        return done
-    return apply_summary(c, items, made, without_model(c, items, made, done.why, asked.usage), "rules", wanted)
+    if outcome.done or not needed or (isinstance(answer, SummaryMade) and answer.mechanical):
+        return outcome
+    return apply_summary(c, items, planned, without_model(c, items, planned, outcome.why, answer.usage), "rules", wanted)
 
 
 def _is_unchanged(items: Sequence[Item], now: Sequence[Item]) -> bool:
@@ -331,15 +343,15 @@ def _is_unchanged(items: Sequence[Item], now: Sequence[Item]) -> bool:
 def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None, refused: PromptTooLong | None = None) -> SummaryPlan:
     policy, limits = c.policy.compact, c.limits
     # The tail leaves room for the summary and the base.
-    found = compaction_room(c)
-    most = max(0, ceiling(c) - found.base - reserve(c) // 2)
+    room = compaction_room(c)
+    most = max(0, ceiling(c) - room.base - reserve(c) // 2)
     return plan(
         items,
         size=lambda blocks: size_of(c, tuple(blocks)),
         tail_min=min(limits.scaled(policy.tail_min), most),
         tail_max=min(limits.scaled(policy.tail_max), most),
-        most_kept=(found.at - found.base) * MOST_KEPT_PERCENT // 100,
-        most_round=_most_round(c, found.base, refused),
+        most_kept=(room.at - room.base) * MOST_KEPT_PERCENT // 100,
+        most_round=_most_round(c, room.base, refused),
         open_calls=c.log.view.flat.open_calls,
         pivot=pivot,
     )
@@ -378,7 +390,7 @@ def _last_said(c: Conversation) -> str:
 
 
 def _turns_since_compaction(c: Conversation) -> int | None:
-    newest = next((made for made in reversed(c.log.decisions.values()) if isinstance(made, Boundary)), None)
+    newest = last_compaction(c)
     if newest is None:
         return None
     return turns_since(c.log.view.items, newest.kept, answers_a_turn=c.limits.scaled(ANSWERS_A_TURN))
@@ -387,6 +399,117 @@ def _turns_since_compaction(c: Conversation) -> int | None:
 def _write(c: Conversation, ledger: BreakerLedger, why: str = "") -> None:
     """Log the state of the breaker, and notify the user if it has just tripped."""
     c.record_event(EVENT, ledger.to_json())
-    found = compaction_room(c)
-    if sentence := explanation(ledger, c.policy.compact, base=0 if found.enough else found.base):
+    room = compaction_room(c)
+    if sentence := explanation(ledger, c.policy.compact, base=0 if room.enough else room.base):
         c.notify(Text("{sentence} Last reason: {why}.", sentence=sentence, why=why) if why else sentence)
+
+
+# A summary may have this many times the tokens that were asked for: less is a difference in counting, not a server that ignores
+# `max_tokens`.
+MOST_RESERVES = 2
+
+
+class SummaryParts(NamedTuple):
+    """The composed summary, the context restored after it, and the tokens of the resulting view."""
+
+    text: str
+    put: Restoration
+    after: int
+
+
+def put_together(
+    c: Conversation,
+    items: Sequence[Item],
+    planned: SummaryPlan,
+    got: SummaryMade,
+    wanted: CompactionRequest,
+    *,
+    by: str = "",
+    parent: str | None = None,
+    fresh: bool = True,
+) -> SummaryParts:
+    """Return the view that a compaction would leave. Nothing is written.
+
+    With `fresh` off, the host is not asked for anything that could change its state, so a preview can call this too."""
+
+    def tokens(words: str) -> int:
+        return tokens_of(c, words)
+
+    part = items[planned.start : planned.end]
+    remaining = [*items[: planned.start], *items[planned.end :]]
+    stays = c.count.before_messages + size_of(c, [block for item in remaining for block in item.blocks])
+    room = max(0, ceiling(c) - stays - tokens(got.text))
+    written = compose(
+        got.text,
+        said=said_in(part),
+        files=used_in(part, str(c.cwd)),
+        way=_way(c, by),
+        budget=budget_of(c, room),
+        tokens=tokens,
+        made=SummaryOrigin(wanted.partial, got.mechanical, 0 if got.mechanical else got.dropped, go_on=wanted.trigger == "auto"),
+    )
+    size = tokens(written)
+    put = put_back(c, items, by=by, parent=parent, kept=remaining, room=max(0, ceiling(c) - stays - size), fresh=fresh)
+    return SummaryParts(written, put, stays + size + size_of(c, [block for record in put.records for block in record.blocks]))
+
+
+def _way(c: Conversation, node: str) -> WayBack:
+    reach = c.prompt.reach
+    if not reach.files:
+        return WayBack(node, expand=reach.expand)
+    results = c.directory / DIRECTORY if c.directory is not None else None
+    spilled = str(results) if results is not None and results.is_dir() else ""
+    return WayBack(node, str(c.store.path or ""), spilled, reach.expand)
+
+
+def apply_summary(
+    c: Conversation, items: Sequence[Item], planned: SummaryPlan, got: SummaryMade, how: How, wanted: CompactionRequest
+) -> Compacted:
+    """Commit the summary, unless the view would not get smaller."""
+    decision, within = new_id(), planned.start > 0
+    summary = decision if within else str(uuid4())
+    parent = c.log.tree.leaf if within else summary
+    parts = put_together(c, items, planned, got, wanted, by=decision, parent=parent)
+    too_large = parts.after > ceiling(c) or tokens_of(c, got.text) > MOST_RESERVES * reserve(c)
+    if too_large and (short := _within_room(c, got, parts.after - ceiling(c))) != got:
+        got, parts = short, put_together(c, items, planned, short, wanted, by=decision, parent=parent)
+    # Both sides use the same estimate, since the provider's reported count may follow another rule.
+    was = c.count.before_messages + size_of(c, [block for item in items for block in item.blocks])
+    if parts.after >= was:
+        why = f"the conversation would not get smaller ({was:,} tokens before, {parts.after:,} after)"
+        return Compacted(why=why, usage=got.usage, tokens_before=wanted.before)
+    part = items[planned.start : planned.end]
+    new = Replacement(
+        decision,
+        summary,
+        parts.text,
+        how,
+        tuple(item.uuid for item in part),
+        parts.put,
+        fates={item.uuid: Told("left_out") for item in part if _is_left_out(item, got, parts)},
+        usage=got.usage,
+        left_out=got.dropped,
+        instead=got.instead,
+        saved=max(0, was - parts.after),
+    )
+    return commit(c, items, new, wanted)
+
+
+def _within_room(c: Conversation, got: SummaryMade, over: int) -> SummaryMade:
+    """Shorten a summary with which the window would hold `over` tokens too many, or that is longer than it was asked to be.
+
+    One that fills the window could never be compacted again, and every call would pay for it."""
+
+    def tokens(words: str) -> int:
+        return tokens_of(c, words)
+
+    most = min(reserve(c), tokens(got.text) - max(0, over))
+    return msgspec.structs.replace(got, text=shortened(got.text, max(1, most), tokens, least=LEAST_CHARACTERS))
+
+
+def _is_left_out(item: Item, got: SummaryMade, parts: SummaryParts) -> bool:
+    """Return whether an item is lost from the view: no model saw it, and neither the summary nor the restored context contains
+    it."""
+    if item.uuid not in got.unseen or item.uuid in parts.put.elsewhere:
+        return False
+    return not (is_said(item) and escaped(words_of(item.blocks)) in parts.text)

@@ -7,5 +7,5 @@ Switch   `autoDreamEnabled`; `lamina.dreamHours`, `lamina.dreamSessions`, `lamin
 Spec     D1-D5, Z5, and the dream's part of B4, B6, K5, O1 and W2
 
 The files in the order of a dream: trigger, gates · step, run · record, stage · directive · bounds · facts, plan,
-index_merge, apply · undo, kept_undo, redo · without a model: offline, tidy, contradictions.
+index_merge, apply · undo, changes · without a model: offline, tidy, contradictions.
 """

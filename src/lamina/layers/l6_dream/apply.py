@@ -1,13 +1,12 @@
-"""Applies a dream's plan to memory, file by file through the store, inside the lock's fence.
+"""Applies a dream's plan to memory as one change set of the store, inside the lock's fence.
 
-Owns the order. First come all checks that need no writing. Then the copies in `before/` and the record "applying" are written, both
-durable. Then come new texts, removals, texts that take over another memory's name, changes that need approval, and the index.
-The record "applied" comes last. Invariants: every change goes through the store with who="dream" and the dream's id, so the journal,
-redaction, modes and index rules apply as for anyone else; a file that someone else changed is left alone; a change is never made without
-the changes it depends on.
+Owns the order. First come all checks that need no writing, then the record "applying". The change set has new texts, removals, texts that
+take over another memory's name, and the index; its act is the dream's id. Then come changes that need approval, and the record "applied".
+Invariants: every change goes through the store with who="dream" and the dream's id, so the journal, redaction, modes and index rules apply
+as for anyone else; a file that someone else changed is left alone; a change is never made without the changes it depends on.
 
-After a crash at any line before "applied", `recover` takes the dream back: memory is as it was, or as the dream left it. An error here is
-taken back at once if the disk allows it, else by `recover`. A dream that lost its lock writes nothing more.
+After a crash at any line memory is as it was, or as the dream left it: the store undoes an unfinished set, and `recover` undoes the set of
+a record that still says "applying". A dream that lost its lock writes nothing more.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from ...memory.store.contract import MOST_READ, ChangeReason, Proposed
 from ...memory.store.daily_logs import is_found, list_logs, read_log
 from ...memory.store.distinct import are_distinct, read_distinct
 from ...memory.store.draft import read_draft
-from ...memory.store.index import MOST_INDEX, read_entries, rewrite_index
+from ...memory.store.index import MOST_INDEX, read_entries
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore, plan_write
 from ...memory.store.topic import INDEX, PERSONAL, fold_name, origin_of, read_topic
 from .directive import MOST_LOGS
-from .index_merge import index_text, keep_prose, merge_edits, merge_index, only_added
+from .index_merge import finish_index, index_text, keep_prose, merge_edits, only_added
 from .novelty import MOVED, ORIGIN, UNHEARD, KnownWords
 from .plan import (
     MOST_WAITING,
@@ -46,8 +45,8 @@ from .plan import (
     require_approval,
     without,
 )
-from .record import ChangedFile, DreamRecord, SkippedChange, dream_home, is_kill_requested, kept_copy, read_records, write_record
-from .stage import FOUND, MADE, DreamStage, read_copy, read_topics
+from .record import DreamRecord, SkippedChange, is_kill_requested, read_records, write_record
+from .stage import DreamStage, read_copy, read_topics
 from .undo import take_back
 
 # Limit for the record. A dream that skips more changes than this has gone wrong as a whole.
@@ -176,38 +175,19 @@ def apply_dream(
     gated.check("dream")
     if is_kill_requested(gated.store.root, record.id):
         return msgspec.structs.replace(record, status="killed", ended=now)
+    record = msgspec.structs.replace(record, phase="applying", files=())
     with hold.fence():
-        wanted, record = _write_rollback(gated, stage, wanted, record)
-    doing = _Application(gated, stage, record, hold)
+        write_record(gated.store.root, record)
+    application = _Application(gated, stage, record, hold)
     try:
-        doing.all(wanted)
-        return doing.applied(now)
+        application.apply(wanted)
+        return application.applied(now)
     except Fenced:
         raise  # another dream holds the lock, and recovers this one before it begins
     except LaminaError as error:
         with hold.fence():
             take_back(gated, record, now=now, why=str(error))
         raise
-
-
-def _write_rollback(
-    gated: GatedStore, stage: DreamStage, wanted: DreamPlan, record: DreamRecord
-) -> tuple[DreamPlan, DreamRecord]:
-    """Write everything that a rollback needs to disk before anything changes."""
-    root, changes = gated.store.root, list[ChangedFile]()
-    found = {change.file: (root.read_bytes(change.file, MOST_READ), root.stat(change.file)) for change in wanted.changes}
-    wanted = without(wanted, {file: THEIRS for file, (data, _) in found.items() if digest_of(data) != stage.base.get(file, "")})
-    copies = {INDEX: root.read_bytes(INDEX, MOST_INDEX)}
-    for file in (change.file for change in wanted.changes):
-        copies[file], stat = found[file]
-        changes.append(ChangedFile(file, digest_of(copies[file]), stat.st_mtime_ns if stat is not None else 0))
-    for file, copy in copies.items():
-        if copy is not None:
-            root.replace(kept_copy(record, file), copy)
-    index = digest_of(copies[INDEX])
-    record = msgspec.structs.replace(record, phase="applying", files=(), changes=tuple(changes), index=index)
-    write_record(root, record)
-    return wanted, record
 
 
 class _Application:
@@ -222,20 +202,32 @@ class _Application:
         self._stage = stage
         self._record = record
         self._hold = hold
+        self._before: dict[str, bytes | None] = {}
+        self._index: bytes | None = None  # before the change set
         self._done: dict[str, DreamChange] = {}
         self._waiting: list[str] = []
         self._skipped: list[SkippedChange] = []
         self._reordered = False
 
-    def all(self, wanted: DreamPlan) -> None:
+    def apply(self, wanted: DreamPlan) -> None:
+        """Make the changes as one set, then propose those that need approval."""
         self._skipped += wanted.skipped
-        self._needed = {file for change in wanted.changes for file in change.needs}
-        later = [change for change in wanted.done if self._has_other_owner(change)]
-        for change in (*(each for each in wanted.done if each not in later), *later, *wanted.waiting):
+        with self._hold.fence(), self._gated.store.change_set(ChangeReason("dream", act=self._record.id)):
+            self._before = {change.file: self._root.read_bytes(change.file, MOST_READ) for change in wanted.changes}
+            self._index = self._root.read_bytes(INDEX, MOST_INDEX)
+            theirs = {file for file, data in self._before.items() if digest_of(data) != self._stage.base.get(file, "")}
+            known = len(wanted.skipped)
+            wanted = without(wanted, dict.fromkeys(theirs, THEIRS))
+            self._skipped += wanted.skipped[known:]
+            self._needed = {file for change in wanted.changes for file in change.needs}
+            later = [change for change in wanted.done if self._has_other_owner(change)]
+            for change in (*(change for change in wanted.done if change not in later), *later):
+                self._apply_change(change)
+            if self._writes and wanted.listing is not None:
+                self._apply_index(wanted.listing)
+        for change in wanted.waiting:
             with self._hold.fence():
                 self._apply_change(change)
-        if self._writes and wanted.listing is not None:
-            self._apply_index(wanted.listing)
 
     def _has_other_owner(self, change: DreamChange) -> bool:
         """Whether the name still belongs to another memory, which is removed first."""
@@ -249,7 +241,7 @@ class _Application:
         if asks and len(self._waiting) >= MOST_WAITING:
             self._skip(change.file, TOO_MANY)
             return
-        data = self._root.read_bytes(kept_copy(self._record, change.file), MOST_READ)
+        data = self._before[change.file]
         origin = ORIGIN if change.waits == UNHEARD and not _is_personal(change) else ""
         why = ChangeReason("dream", _reason(change), self._record.session, dream=self._record.id, origin=origin)
         gated = self._asking if asks else self._gated
@@ -271,8 +263,13 @@ class _Application:
                 self._done[change.file] = change
 
     def _was_changed(self, file: str, data: bytes | None) -> bool:
+        """Whether a file has another content than the one before and the one that the dream gave it."""
+        history = self._gated.store.history
         try:
-            return self._root.read_bytes(file, MOST_READ) != data
+            history.catch_up()
+            last = history.last(file)
+            known = {digest_of(data), last.digest if last is not None else ""}
+            return digest_of(self._root.read_bytes(file, MOST_READ)) not in known
         except DiskError:
             return False
 
@@ -286,8 +283,7 @@ class _Application:
         self._skipped.append(SkippedChange(file, why))
 
     def _apply_index(self, work: str) -> None:
-        base = index_text(self._stage.listing)
-        before = index_text(self._root.read_bytes(kept_copy(self._record, INDEX), MOST_INDEX))
+        base, before = index_text(self._stage.listing), index_text(self._index)
         texts = [change.text for change in self._done.values() if change.text is not None]
         if not only_added(base, before):
             work, both = merge_edits(work, base=base, now=before)
@@ -297,20 +293,12 @@ class _Application:
         work, lost = keep_prose(before, work, texts)
         for row in lost:
             self._skip(INDEX, Text("keeps its line {row!r}, which no memory contains", row=row[:60]))
-        self._write_index(work, base)
-
-    def _write_index(self, work: str, base: str) -> None:
-        with self._hold.fence():
-            now = self._root.read_bytes(INDEX, MOST_INDEX)
-            files = [found.file for found in self._gated.store.topic_files.files()]
-            text = merge_index(work, base=base, now=index_text(now), files=files, changed=list(self._done))
-            # Write the expected result first: whatever stops this, an undo can tell the dream's lines from others.
-            made = rewrite_index(text, index_text(now), files, known=True).text.encode("utf-8", "surrogateescape")
-            self._root.replace(f"{dream_home(self._record.id)}/{FOUND}", now or b"")
-            self._root.replace(f"{dream_home(self._record.id)}/{MADE}", made)
-            why = ChangeReason("dream", "tidied the index", self._record.session, dream=self._record.id)
-            self._gated.put_index(text, expected=now, why=why)
-            self._reordered = self._root.read_bytes(INDEX, MOST_INDEX) != now
+        now = self._root.read_bytes(INDEX, MOST_INDEX)
+        files = [found.file for found in self._gated.store.topic_files.files()]
+        text = finish_index(work, base=base, now=index_text(now), files=files, changed=list(self._done))
+        why = ChangeReason("dream", "tidied the index", self._record.session, dream=self._record.id)
+        self._gated.put_index(text, expected=now, why=why)
+        self._reordered = self._root.read_bytes(INDEX, MOST_INDEX) != now
 
     def applied(self, now: float) -> DreamRecord:
         removed = [change for change in self._done.values() if change.text is None]
@@ -322,22 +310,18 @@ class _Application:
             files=(*self._done, *((INDEX,) if self._reordered else ())),
             removed=tuple(change.file for change in removed if not change.merged),
             merged=tuple(change.file for change in removed if change.merged),
+            added=tuple(file for file in self._done if self._before[file] is None),
             waiting=tuple(self._waiting),
             skipped=_truncate(self._skipped),
-            changes=tuple(self._with_after(changed) for changed in self._record.changes),
-            index_lines=(self._count_entries(kept_copy(self._record, INDEX)), self._count_entries(INDEX)),
+            index_lines=(_count_entries(self._index), _count_entries(self._root.read_bytes(INDEX, MOST_INDEX))),
         )
         with self._hold.fence():
             write_record(self._root, record)
         return record
 
-    def _count_entries(self, path: str) -> int:
-        return len(read_entries(index_text(self._root.read_bytes(path, MOST_INDEX))))
 
-    def _with_after(self, changed: ChangedFile) -> ChangedFile:
-        if changed.file not in self._done:
-            return changed
-        return msgspec.structs.replace(changed, after=digest_of(self._root.read_bytes(changed.file, MOST_READ)))
+def _count_entries(index: bytes | None) -> int:
+    return len(read_entries(index_text(index)))
 
 
 def _truncate(skipped: list[SkippedChange]) -> tuple[SkippedChange, ...]:

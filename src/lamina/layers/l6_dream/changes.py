@@ -1,7 +1,7 @@
 """The changes of a dream as a user checks them: each file before and after, whether it is still so, and what became of each fact.
 
-The texts come from the copies that the dream's record keeps, and from the journal, so they are there for as long as the dream can be
-undone. Reads only. A fact that the dream moved to another memory names that memory; one that is found nowhere is lost.
+The texts come from the journal, so they are there for as long as the dream can be undone. Reads only. A fact that the dream moved to
+another memory names that memory; one that is found nowhere is lost.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from ...memory.guard.facts import FactIndex, is_said, sentences_of
+from ...memory.store.change_sets import find_runs
 from ...memory.store.contract import MOST_READ
-from ...memory.store.journal import digest_of
-from ...memory.store.modes import GatedStore, Proposal
+from ...memory.store.directory import DirectoryStore
+from ...memory.store.journal import JournalLine, digest_of
+from ...memory.store.modes import GatedStore
 from ...memory.store.topic_files import decode_text
-from .record import ChangedFile, DreamRecord, kept_copy
-from .undo import dream_digests
+from .record import DreamRecord
 
 State: TypeAlias = Literal["applied", "undone", "changed", "waiting", "refused"]
 
@@ -46,29 +47,34 @@ class DreamFact(msgspec.Struct, frozen=True):
 
 
 def list_dreamed_files(gated: GatedStore, record: DreamRecord) -> list[DreamedFile]:
-    digests = dream_digests(gated.store, record)
-    waiting = {one.file: one for one in gated.inbox.waiting() if one.why.dream == record.id}
-    return [_dreamed(gated, record, change, digests[change.file], waiting.get(change.file)) for change in record.changes]
-
-
-def _dreamed(
-    gated: GatedStore, record: DreamRecord, change: ChangedFile, digests: set[str], waiting: Proposal | None
-) -> DreamedFile:
+    """Return the files that the dream changed, then those that it proposed to change."""
     store = gated.store
-    kept = store.root.read_bytes(kept_copy(record, change.file), MOST_READ) if change.before else None
-    there = store.root.read_bytes(change.file, MOST_READ)
-    digest = digest_of(there)
-    before = None if kept is None else decode_text(kept)
-    left = change.after if change.after is not None or not digests else digest if digest in digests else min(digests)
-    if left is not None:
-        state: State = "undone" if digest == change.before else "applied" if digest == left else "changed"
-        after = decode_text(there) if there is not None and digest == left else store.history.content_of(left) if left else None
-    elif waiting is not None:
-        state, after = "waiting", decode_text(store.plan(waiting.draft).after) if waiting.action == "save" else None
-    else:
-        state, after = "refused", before
-    known = digest_of(kept) == change.before and (after is not None or not left)
-    return DreamedFile(change.file, before, after, state, known)
+    runs = find_runs(store.history.lines(), [record.id])
+    contents = store.history.contents({digest for run in runs for digest in (run[0].before, run[-1].digest)})
+    found = {run[-1].file: _changed(store, run, contents) for run in runs}
+    for proposal in gated.inbox.waiting():
+        if proposal.why.dream == record.id and proposal.file not in found:
+            now = _text(store, proposal.file)
+            after = decode_text(store.plan(proposal.draft).after) if proposal.action == "save" else None
+            found[proposal.file] = DreamedFile(proposal.file, now, after, "waiting")
+    for decision in gated.inbox.decided():
+        if decision.proposal.why.dream == record.id and decision.proposal.file not in found:
+            now = _text(store, decision.proposal.file)
+            found[decision.proposal.file] = DreamedFile(decision.proposal.file, now, now, "refused")
+    return [found[file] for file in sorted(found)]
+
+
+def _changed(store: DirectoryStore, run: list[JournalLine], contents: Mapping[str, str]) -> DreamedFile:
+    before, after, file = run[0].before, run[-1].digest, run[-1].file
+    digest = digest_of(store.root.read_bytes(file, MOST_READ))
+    state: State = "undone" if digest == before else "applied" if digest in {line.digest for line in run} else "changed"
+    known = {before, after} - {""} <= contents.keys()
+    return DreamedFile(file, contents.get(before), contents.get(after), state, known)
+
+
+def _text(store: DirectoryStore, file: str) -> str | None:
+    data = store.root.read_bytes(file, MOST_READ)
+    return None if data is None else decode_text(data)
 
 
 def list_dream_facts(files: Sequence[DreamedFile], others: Mapping[str, str] | None = None) -> list[DreamFact]:

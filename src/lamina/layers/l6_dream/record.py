@@ -1,8 +1,8 @@
 """The record of a dream, kept while it runs and afterwards in `<memory>/.dreams/<id>/record.json`.
 
 Owns the record's format and file, and the stop request next to it. Invariants: a record is replaced as a whole, so a reader sees the old
-one or the new one; it is bounded, whatever a model writes; secrets are removed from the text of answers. Before the first memory file
-changes, the record names every file that will change, and `before/` contains their bytes. Recovery and undo rely on that.
+one or the new one; it is bounded, whatever a model writes; secrets are removed from the text of answers. What the dream changed is in the
+journal, under the dream's id. Records of earlier versions have `before/` beside them, with the files as they were.
 
 A crash at any line leaves the old or the new record.
 """
@@ -36,7 +36,8 @@ _RECORD_BYTES = 4 << 20
 _ID = re.compile(r"\d{8}T\d{4}-[0-9a-f]{4}")
 
 Status: TypeAlias = Literal["running", "completed", "failed", "killed", "undone"]
-# "undoing": files are being restored. The next recovery finishes that after a crash, and rolls back a crash while "applying".
+# "applying": memory changes, or has changed and the record does not say so yet; the next recovery undoes that. "undoing": an undo or redo
+# is being made; the next recovery records whether it was.
 Phase: TypeAlias = Literal["starting", "updating", "applying", "applied", "undoing"]
 
 
@@ -52,21 +53,10 @@ class SkippedChange(msgspec.Struct, frozen=True):
     why: str
 
 
-class ChangedFile(msgspec.Struct, frozen=True):
-    """A memory file that the dream changes or wants to change. `before` is its old digest (empty: it did not exist), `mtime_ns` its time.
-
-    `after` is the digest the dream left. It is None until everything is applied, and for changes that need approval.
-    """
-
-    file: str
-    before: str
-    mtime_ns: int = 0
-    after: str | None = None
-
-
 class DreamRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """The state of a dream. While it runs, `files` are those touched in the copy; once applied, those changed in memory. `removed` and
-    `merged` are deleted topic files, the latter with every fact kept elsewhere. `waiting` are ids in the inbox."""
+    `merged` are deleted topic files, the latter with every fact kept elsewhere, `added` new ones. `waiting` are ids in the inbox. `undo` is
+    the act of its undo."""
 
     id: str
     started: float
@@ -80,24 +70,23 @@ class DreamRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     files: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     merged: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     skipped: tuple[SkippedChange, ...] = ()
-    changes: tuple[ChangedFile, ...] = ()
-    index: str = ""  # the index's digest before the dream; empty: there was no index
     index_lines: tuple[int, int] | None = (
         None  # its entries before and after; None until applied, and in records of older versions
     )
     asked: tuple[str, ...] = ()  # contradictions that the user was asked about, now or before
     why: str = ""
+    undo: str = ""
     tokens: int = 0
     usage: Usage = Usage()  # the same by price class; empty in records of older versions
     cost: float = 0.0
 
     def written(self) -> tuple[list[str], list[str]]:
         """Return the topic files that the dream added, and those it changed."""
-        new = {change.file for change in self.changes if not change.before}
         rest = [file for file in self.files if file not in (*self.removed, *self.merged, INDEX)]
-        return [file for file in rest if file in new], [file for file in rest if file not in new]
+        return [file for file in rest if file in self.added], [file for file in rest if file not in self.added]
 
 
 def new_id(now: float) -> str:
@@ -137,7 +126,7 @@ def dream_ids(root: RootDir) -> list[str]:
 
 def is_real(record: DreamRecord) -> bool:
     """Whether the dream changed memory or asked to, so that there is something to undo."""
-    return bool(record.changes) or INDEX in record.files
+    return record.phase not in ("starting", "updating") and bool(record.files or record.waiting)
 
 
 def is_open(record: DreamRecord) -> bool:
@@ -161,11 +150,6 @@ def is_kill_requested(root: RootDir, dream: str) -> bool:
 def dream_home(dream: str) -> str:
     """Return a dream's directory, relative to the memory directory."""
     return f"{DIRECTORY}/{dream}"
-
-
-def kept_copy(record: DreamRecord, file: str) -> str:
-    """Return the path of a file's copy from before the dream."""
-    return f"{dream_home(record.id)}/before/{file}"
 
 
 def _path(dream: str) -> str:

@@ -41,9 +41,6 @@ from .record import (
 )
 
 WORK = "work"
-# The index right before and right after a dream rewrote it.
-FOUND = "found.md"
-MADE = "made.md"
 # Applies to dreams that changed something, and separately to those that did not. At one a day, older ones are no longer in question.
 KEPT = 5
 # Five times the largest memory we test with. A larger directory is not a memory, and its copy would fill the disk.

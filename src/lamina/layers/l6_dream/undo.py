@@ -1,16 +1,12 @@
-"""Undoes a dream as a whole: on request, after a crash, and when applying it fails. On request it undoes some of its changes.
+"""Undoes and redoes a dream, on request and after a crash: which dream, and what its record says. The store undoes the change set.
 
-Owns what is restored, based on the dream's record and the copies in its `before/`. A file is restored byte for byte, with its timestamp,
-if it is still as the dream left it. That is the digest in the record, or in a journal line with the dream's id; the latter covers dreams
-that were stopped and changes approved later. A file changed since then is left alone and named. Changes of this dream that still need
-approval are withdrawn, because they depend on what is undone; the user can let them wait again. What an undo on request removes is kept
-(kept_undo.py), so that it can be applied again; an undo that was interrupted keeps nothing.
+On request, a dream is undone as a whole, or some of its changes. Changes of this dream that still need approval are withdrawn, because
+they depend on what is undone; the user can let them wait again, and a redo does. Newer dreams are undone before the ones they build on.
 
-`undo` first recovers what a dead dream left, then undoes the newest dream before the ones it depends on. It holds the dream lock, so that
-no dream begins on files that are being restored. It needs no lock against a dream that works on its copy: that dream will find the
-restored files changed and leave them alone. `recover` works only under the lock, so it never touches a running dream. It closes a dream
-that only worked on its copy, takes back one that was stopped while memories changed, and finishes an interrupted undo. It describes each
-action in one sentence; failures are reported and retried next time.
+An undo holds the dream lock, so that no dream begins on files that are being restored. It needs no lock against a dream that works on its
+copy: that dream will find the restored files changed and leave them alone. `recover` works only under the lock, so it never touches a
+running dream. It closes a dream that only worked on its copy, undoes one that was stopped before its record was complete, and finishes
+an interrupted undo or redo. It describes each action in one sentence; failures are reported and retried next time.
 
 A crash or an error at any line leaves a record that shows it and a lock whose owner is dead. The next session notices, and `recover`
 finishes the work.
@@ -19,7 +15,7 @@ finishes the work.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
@@ -31,18 +27,9 @@ from ...core.settings.resolution import Settings
 from ...disk.locks.dream_lock import DreamLock, HeldDreamLock, NotWon
 from ...language.text import Text
 from ...memory.memory import Memory
-from ...memory.store.contract import MOST_READ, ChangeReason
-from ...memory.store.decided import Decision, keep_decision
-from ...memory.store.directory import DirectoryStore
-from ...memory.store.history import hold_guard
-from ...memory.store.index import MOST_INDEX, entry_line, entry_of, put_entry, read_entries
-from ...memory.store.journal import digest_of
-from ...memory.store.modes import GatedStore, Proposal
-from ...memory.store.recovery import FileToRestore, restore_files
-from ...memory.store.topic import INDEX, fold_name, read_topic
-from ...memory.store.topic_files import decode_text
-from .index_merge import IndexRewrite, index_text, restore_index, restore_lines, rows_of
-from .kept_undo import IndexPair, KeptUndo, UndoneFile, keep_undo, new_undo_id
+from ...memory.store.change_sets import UndoneSet, find_changes, find_runs, new_act
+from ...memory.store.contract import ChangeReason
+from ...memory.store.modes import GatedStore
 from .record import (
     DIRECTORY,
     DreamRecord,
@@ -51,15 +38,12 @@ from .record import (
     dream_ids,
     is_open,
     is_real,
-    kept_copy,
     read_record,
     read_records,
     write_record,
 )
-from .stage import FOUND, KEPT, MADE, WORK, prune_dreams, remove_copy
+from .stage import KEPT, WORK, prune_dreams, remove_copy
 
-SINCE = "was changed since, so it was not restored"
-FORGOTTEN = "has no earlier version any more, so it was not restored"
 # A merge of more files names the first ones. The journal has a line for each.
 MOST_FILES_NAMED = 3
 DIED = "A dream was stopped before it began. Nothing was changed."
@@ -68,9 +52,10 @@ _RUNS = "run `lamina dream --kill` to stop it; nothing is changed then"
 
 
 class UndoneDream(NamedTuple):
-    """The result of an undo: restored files, files not restored with the reason, and sentences about a crashed dream recovered before.
+    """The result of an undo or a redo: the files that changed, those left with the reason, and sentences about a crashed dream recovered
+    before.
 
-    `undo` is the id under which the removed texts are kept; empty if the undo cannot be taken back.
+    `undo` is the act of an undo, for a redo; empty if nothing was changed. `waiting` counts the proposals that a redo lets wait again.
     """
 
     record: DreamRecord
@@ -78,65 +63,103 @@ class UndoneDream(NamedTuple):
     left: tuple[SkippedChange, ...]
     said: tuple[str, ...] = ()
     undo: str = ""
+    withdrawn: int = 0
+    waiting: int = 0
+
+
+def _undone(record: DreamRecord, done: UndoneSet) -> UndoneDream:
+    back, left = (change.file for change in done.back), (SkippedChange(change.file, change.problem) for change in done.left)
+    return UndoneDream(record, tuple(back), tuple(left), (), done.act, done.withdrawn, done.waiting)
 
 
 def take_back(gated: GatedStore, record: DreamRecord, *, now: float, why: str) -> UndoneDream:
-    """Undo what a dream has applied so far, and mark its record as failed."""
-    done = _restore(gated.store, record, why=ChangeReason("dream", f"reverted dream {record.id}: {why}", dream=record.id))
-    for proposal in _pending(gated, record.id):
-        gated.inbox.reject(proposal.id)
-    ended = _mark_undone(gated, record, now=now)
-    ended = msgspec.structs.replace(ended, status="failed", why=why, files=(), removed=(), merged=(), waiting=(), changes=())
+    """Undo what a dream has applied, and mark its record as failed."""
+    done = gated.undo([record.id], why=ChangeReason("dream", f"reverted dream {record.id}: {why}"))
+    ended = msgspec.structs.replace(record, status="failed", phase="applied", ended=now, why=why, files=(), waiting=())
+    ended = msgspec.structs.replace(ended, removed=(), merged=(), added=())
     write_record(gated.store.root, ended)
-    return done._replace(record=ended)
+    return _undone(ended, done)
 
 
-def _undo_dream(gated: GatedStore, record: DreamRecord, now: float, *, keep: bool) -> UndoneDream:
-    why, pending = ChangeReason("user", f"undid dream {record.id}", dream=record.id), _pending(gated, record.id)
-    done = _restore(gated.store, record, why=why, keep=_Keep(now, tuple(pending)) if keep else None)
-    _withdraw(gated, pending, now)
-    return done._replace(record=_mark_undone(gated, record, now=now))
+def _switch(gated: GatedStore, record: DreamRecord) -> UndoneDream:
+    """Undo a dream, or redo one that is undone, and record it. The same call finishes what a crash interrupted."""
+    root = gated.store.root
+    if record.status == "undone":
+        write_record(root, msgspec.structs.replace(record, phase="undoing"))
+        done = gated.undo([record.undo], why=ChangeReason("user", f"applied dream {record.id} again"), whole=True)
+        if not done.left:
+            record = msgspec.structs.replace(record, status="completed", undo="")
+    else:
+        # The set of an interrupted undo may be finished already: then it is the one that a redo undoes.
+        finished = record.phase == "undoing" and not find_changes(gated.store, [record.id])
+        record = msgspec.structs.replace(record, phase="undoing", undo=record.undo if finished and record.undo else new_act())
+        write_record(root, record)
+        done = gated.undo([record.id], why=ChangeReason("user", f"undid dream {record.id}", act=record.undo))
+        record = msgspec.structs.replace(record, status="undone", undo=record.undo if done.act or finished else "")
+    record = msgspec.structs.replace(record, phase="applied")
+    write_record(root, record)
+    return _undone(record, done)
 
 
-def _mark_undone(gated: GatedStore, record: DreamRecord, *, now: float) -> DreamRecord:
-    record = msgspec.structs.replace(record, status="undone", phase="applied", ended=now)
-    write_record(gated.store.root, record)
-    return record
-
-
-def _pending(gated: GatedStore, dream: str) -> list[Proposal]:
-    return [proposal for proposal in gated.inbox.waiting() if proposal.why.dream == dream]
-
-
-def _withdraw(gated: GatedStore, proposals: Iterable[Proposal], now: float) -> None:
-    """Withdraw pending changes. They are kept as decided, so the user can let them wait again."""
-    for proposal in proposals:
-        keep_decision(gated.store.root, Decision(proposal, accepted=False, file="", after="", time=now))
-        gated.inbox.reject(proposal.id)
-
-
-def undo_changes(gated: GatedStore, dream: str, files: Collection[str], *, now: float) -> UndoneDream:
-    """Undo the changes that a dream made to these files. The other changes stay, and so does the dream's record.
-
-    A file that someone changed since then is left alone and named. The same call after a crash finishes the work.
-    """
+def undo_changes(gated: GatedStore, dream: str, files: Collection[str]) -> UndoneDream:
+    """Undo the changes that a dream made to these files. The other changes stay, and so does the dream's record."""
     gated.check("user")
     record = read_record(gated.store.root, dream)
     if record is None or record.status != "completed":
         raise InputError(Text("dream {id}", id=dream), "has no changes to undo", _LIST)
+    known = {run[-1].file for run in find_runs(gated.store.history.lines(), [dream])}
+    known |= {proposal.file for proposal in gated.inbox.waiting() if proposal.why.dream == dream}
     for file in files:
-        if all(change.file != file for change in record.changes):
+        if file not in known:
             raise InputError(file, Text("was not changed by dream {dream}", dream=dream), _LIST)
     named = ", ".join(sorted(files)[:MOST_FILES_NAMED])
-    why = ChangeReason("user", f"undid the change of {named} by dream {dream}", dream=dream)
-    pending = [proposal for proposal in _pending(gated, dream) if proposal.file in files]
     with hold_dreams(gated, Text("dream {id}", id=dream), CANNOT_UNDO):
-        done = _restore(gated.store, record, why=why, only=files, keep=_Keep(now, tuple(pending)))
-    _withdraw(gated, pending, now)
+        why = ChangeReason("user", f"undid the change of {named} by dream {dream}")
+        return _undone(record, gated.undo([dream], why=why, files=files))
+
+
+def redo(gated: GatedStore, dream: str | None = None, undo: str = "") -> UndoneDream:
+    """Apply again what the undo of this dream, or of the one undone last, took back. `undo` is the act of an undo of some changes.
+
+    Every file becomes as it was before the undo, and withdrawn proposals wait again. If a file was changed since, nothing is applied,
+    because a memory that the dream merged into that file would be lost.
+    """
+    gated.check("user")
+    root, what = gated.store.root, Text("dream {id}", id=dream) if dream else "dream"
+    if (recovered := _recover_change(gated, dream)) is not None:
+        return recovered
+    if dream is None:
+        dream = next((record.id for record in reversed(read_records(root)) if record.status == "undone" and record.undo), "")
+    with hold_dreams(gated, what, CANNOT_REDO) as hold:
+        record = read_record(root, dream)
+        if record is not None and undo and record.status == "undone" and undo != record.undo:
+            raise InputError(what, "was undone as a whole since", "apply that again first")
+        if record is None or is_open(record) or not (record.undo if record.status == "undone" else undo):
+            raise InputError(what, "has nothing to apply again", "look at the dream to see its changes")
+        if record.status == "undone":
+            done = _leaving(hold, lambda: _switch(gated, record))
+        else:
+            why = ChangeReason("user", f"applied dream {record.id} again")
+            done = _undone(record, gated.undo([undo], why=why, whole=True))
+    if done.left:
+        raise InputError(done.left[0].file, done.left[0].why, "nothing was applied again")
+    if not (done.undo or done.waiting or done.said):
+        raise InputError(what, "has nothing to apply again", "look at the dream to see its changes")
     return done
 
 
+def _leaving(hold: object, change: Callable[[], UndoneDream]) -> UndoneDream:
+    """Make a change of memory; if it fails, leave the lock so that the next session finishes it."""
+    try:
+        return change()
+    except BaseException:
+        if isinstance(hold, HeldDreamLock):
+            hold.leave()
+        raise
+
+
 CANNOT_UNDO = Text("cannot be undone while another dream changes memories")
+CANNOT_REDO = Text("cannot be applied again while another dream changes memories")
 
 
 def hold_dreams(gated: GatedStore, what: str, problem: str) -> AbstractContextManager[object]:
@@ -149,124 +172,6 @@ def hold_dreams(gated: GatedStore, what: str, problem: str) -> AbstractContextMa
     if any(one.phase in ("applying", "undoing") for one in read_records(root) if is_open(one)):
         raise InputError(what, problem, "try again in a moment")
     return nullcontext()
-
-
-class _Keep(NamedTuple):
-    """Keep what an undo removes, with the proposals that it withdraws."""
-
-    now: float
-    withdrawn: tuple[Proposal, ...]
-
-
-class _Found(NamedTuple):
-    """A file right before the undo."""
-
-    data: bytes | None
-    mtime_ns: int
-
-
-def _restore(
-    store: DirectoryStore,
-    record: DreamRecord,
-    *,
-    why: ChangeReason,
-    only: Collection[str] | None = None,
-    keep: _Keep | None = None,
-) -> UndoneDream:
-    """Restore all files that are still as the dream left them, or those in `only`, and their lines in the index."""
-    known = dream_digests(store, record)
-    wanted, lacking = list[FileToRestore](), list[SkippedChange]()
-    for change in (one for one in record.changes if only is None or one.file in only):
-        data = store.root.read_bytes(kept_copy(record, change.file), MOST_READ) if change.before else None
-        if digest_of(data) == change.before:
-            wanted.append(FileToRestore(change.file, data, known[change.file], change.mtime_ns))
-        elif digest_of(store.root.read_bytes(change.file, MOST_READ)) != change.before:
-            lacking.append(SkippedChange(change.file, FORGOTTEN))
-    with hold_guard(store.root):
-        store.repair()
-        found, was = {one.file: _find(store, one.file) for one in wanted}, store.index_file.data()
-
-        def index(now: str, back: Collection[str]) -> str | None:
-            if only is None:
-                return _restored_index(store, record, now, back)
-            return _restored_lines(store, record, now, {file: found[file].data for file in back})
-
-        done = restore_files(store, wanted, index=index, why=why)
-        undo = ""
-        if keep is not None:
-            changed = [one for one in wanted if one.file in done.back and one.data != found[one.file].data]
-            pair = IndexPair(was, store.index_file.data())
-            undo = _keep_removed(store, record, keep, [(one, found[one.file]) for one in changed], pair, whole=only is None)
-    left = (*(SkippedChange(file, SINCE) for file in done.left), *lacking)
-    return UndoneDream(record, done.back, left, undo=undo)
-
-
-def _find(store: DirectoryStore, file: str) -> _Found:
-    stat = store.root.stat(file)
-    return _Found(store.root.read_bytes(file, MOST_READ), stat.st_mtime_ns if stat is not None else 0)
-
-
-def _keep_removed(
-    store: DirectoryStore,
-    record: DreamRecord,
-    keep: _Keep,
-    changed: list[tuple[FileToRestore, _Found]],
-    index: IndexPair,
-    *,
-    whole: bool,
-) -> str:
-    """Keep what was removed and return its id; empty if nothing was, or if it could not be kept."""
-    if not changed and not keep.withdrawn and index.was == index.left:
-        return ""
-    files = tuple(UndoneFile(one.file, digest_of(found.data), digest_of(one.data), found.mtime_ns) for one, found in changed)
-    digests = (digest_of(index.was), digest_of(index.left))
-    kept = KeptUndo(new_undo_id(), keep.now, whole, files, digests, keep.withdrawn, record.ended)
-    texts = {one.file: found.data for one, found in changed}
-    return kept.id if keep_undo(store.root, record.id, kept, texts, index) else ""
-
-
-def dream_digests(store: DirectoryStore, record: DreamRecord) -> dict[str, set[str]]:
-    """Map each file to the digests the dream gave it."""
-    known = {change.file: set[str]() if change.after is None else {change.after} for change in record.changes}
-    for line in store.history.lines():
-        if line.file in known and line.why is not None and line.why.dream == record.id and line.why.who == "dream":
-            known[line.file].add(line.digest)
-    return known
-
-
-def _restored_index(store: DirectoryStore, record: DreamRecord, now: str, back: Collection[str]) -> str | None:
-    data = store.root.read_bytes(kept_copy(record, INDEX), MOST_INDEX)
-    found, made = (store.root.read_bytes(f"{dream_home(record.id)}/{name}", MOST_INDEX) for name in (FOUND, MADE))
-    own = IndexRewrite(index_text(found), index_text(made)) if found is not None and made is not None else None
-    if digest_of(data) == record.index:
-        stay = [change.file for change in record.changes if change.file not in back]
-        wanted = restore_index(index_text(data), now, back, stay, own)
-        return None if data is None and not wanted.strip() and not store.topic_files.files() else wanted
-    # The index's copy was forgotten.
-    return with_lines(store, now, back)
-
-
-def _restored_lines(store: DirectoryStore, record: DreamRecord, now: str, texts: Mapping[str, bytes | None]) -> str:
-    """Return the index with the lines of these files as they were before the dream. `texts` are the files as the dream left them."""
-    data = store.root.read_bytes(kept_copy(record, INDEX), MOST_INDEX)
-    if digest_of(data) != record.index:
-        return with_lines(store, now, texts)
-    made = rows_of(index_text(store.root.read_bytes(f"{dream_home(record.id)}/{MADE}", MOST_INDEX)))
-    dreamt = {file: {made.get(fold_name(file), "").rstrip("\r"), _own_line(file, text)} for file, text in texts.items()}
-    return restore_lines(index_text(data), now, dreamt)
-
-
-def _own_line(file: str, data: bytes | None) -> str:
-    return entry_line(entry_of(read_topic(file, decode_text(data), 0))) if data is not None else ""
-
-
-def with_lines(store: DirectoryStore, now: str, back: Collection[str]) -> str:
-    """Return the index with a line for every restored file."""
-    listed = {fold_name(entry.file) for entry in read_entries(now)}
-    for file in back:
-        if fold_name(file) not in listed and (topic := store.get(file)) is not None:
-            now = put_entry(now, entry_of(topic))
-    return now
 
 
 def recover_memory(cwd: Path, home: Path | None, settings: Settings) -> list[str]:
@@ -316,16 +221,15 @@ def _recover_dreams(gated: GatedStore, lock: DreamLock, now: float, hold: HeldDr
 def _recover_dream(gated: GatedStore, record: DreamRecord, now: float) -> str:
     try:
         if record.phase == "undoing":
-            done = _undo_dream(gated, record, now, keep=False)
+            done = _switch(gated, record)
             form = Text("The undo of dream {id} was interrupted and has now been finished{left}.")
+            if record.status == "undone":
+                form = Text("The redo of dream {id} was interrupted and has now been finished{left}.")
             return Text(form, id=record.id, left=_describe_left(done))
         if record.phase == "applying":
             done = take_back(gated, record, now=now, why="it was stopped while changing memories")
-            form = Text(
-                "Dream {id} was stopped while changing memories; {n} memory was restored{left}."
-                "|Dream {id} was stopped while changing memories; {n} memories were restored{left}."
-            )
-            return Text(form, id=record.id, n=len(done.back), left=_describe_left(done))
+            form = Text("Dream {id} was stopped while changing memories; its changes were undone{left}.")
+            return Text(form, id=record.id, left=_describe_left(done))
         ended = msgspec.structs.replace(record, status="failed", ended=now, why="its process ended early")
         write_record(gated.store.root, ended)
         return Text("Dream {id} was stopped before it changed anything. Its copy was removed.", id=record.id)
@@ -343,27 +247,25 @@ def _describe_left(done: UndoneDream) -> str:
     return Text(form, files=files)
 
 
-def undo(gated: GatedStore, dream: str | None = None, *, now: float) -> UndoneDream:
+def undo(gated: GatedStore, dream: str | None = None) -> UndoneDream:
     """Undo this dream, or the newest. Raises UndoOrder if a later dream depends on it, and InputError if there is nothing to undo or
     another dream is changing memories. If the dream was interrupted, recovering it is all that is done."""
     gated.check("user")
+    if (recovered := _recover_change(gated, dream)) is not None:
+        return recovered
+    record = _choose_dream(read_records(gated.store.root), dream)
+    with hold_dreams(gated, Text("dream {id}", id=record.id), CANNOT_UNDO) as hold:
+        return _leaving(hold, lambda: _switch(gated, record))
+
+
+def _recover_change(gated: GatedStore, dream: str | None) -> UndoneDream | None:
+    """Recover an interrupted dream first. Return the result if that was the change of memory which is asked for."""
     root = gated.store.root
-    lock, half = DreamLock(root), next((record for record in read_records(root) if is_open(record)), None)
-    said = tuple(recover(gated, lock, now=now)) if half is not None else ()
-    if half is not None and half.phase in ("applying", "undoing") and said and dream in (None, half.id):
-        return UndoneDream(read_record(root, half.id) or half, (), (), said)
-    record = _choose_dream(read_records(root), dream)
-    hold = lock.acquire(lock.last_ns())
-    if isinstance(hold, NotWon) and half is not None and half.phase == "applying":
-        raise InputError(Text("dream {id}", id=record.id), CANNOT_UNDO, "try again in a moment")
-    with hold if isinstance(hold, HeldDreamLock) else nullcontext():
-        write_record(root, msgspec.structs.replace(record, phase="undoing"))
-        try:
-            return _undo_dream(gated, record, now, keep=True)._replace(said=said)
-        except BaseException:
-            if isinstance(hold, HeldDreamLock):
-                hold.leave()
-            raise
+    half = next((record for record in read_records(root) if is_open(record)), None)
+    said = tuple(recover(gated, DreamLock(root), now=time.time())) if half is not None else ()
+    if half is None or not said or half.phase not in ("applying", "undoing") or dream not in (None, half.id):
+        return None
+    return UndoneDream(read_record(root, half.id) or half, (), (), said)
 
 
 def _choose_dream(known: list[DreamRecord], dream: str | None) -> DreamRecord:

@@ -25,7 +25,7 @@ from ...disk.regular_file import FileStamp, open_regular, stamp_of
 from ...language.text import Text
 from ...memory.store.index import read_entries
 from ...memory.store.journal import JournalLine, digest_of
-from ...memory.store.topic import fold_name, read_topic
+from ...memory.store.topic import INDEX, fold_name, read_topic
 from ..kept_files import MemoryRoot, memory_kind, regular_files
 from .redaction import MARK, RedactedValue, encoded, redact_json, redact_markdown, redact_text
 from .subject import COPIED_CHARS, Subject
@@ -242,7 +242,7 @@ def _fates(lines: list[JournalLine], subject: Subject, gone: set[str]) -> dict[s
     """Map each changed digest to the digest of the new content; None if the content is removed."""
     fates: dict[str, str | None] = {}
     for line in lines:
-        if line.content is None:
+        if line.content is None or line.file == INDEX:
             continue
         if line.file in gone or subject.holds(line.name) or about(line.file, line.content, subject):
             fates[line.digest] = None
@@ -258,6 +258,9 @@ def _rewritten(
     if isinstance(line, str):
         return None if subject.holds(line) else line
     dropped = bool(line.digest) and fates.get(line.digest, "") is None
+    if line.file == INDEX:  # the lines of a change set belong together, so none of them goes
+        content = None if line.content is None else _index(line.content, subject, {fold_name(file) for file in gone}).value
+        return msgspec.structs.replace(line, content=content) if content != line.content else line
     if line.file in gone or subject.holds(line.name) or subject.holds(line.file) or dropped:
         return None
     why = line.why

@@ -18,7 +18,8 @@ if TYPE_CHECKING:  # readers need none of the code for writing
 ChangeAuthor: TypeAlias = Literal["user", "agent", "extraction", "dream"]
 # "outside": a change not made through us. "keep": content that the journal no longer had. "undone": the previous change did not
 # happen because its writer died, or was reverted outside. "rename": the file got another name, and its content stayed.
-ChangeAction: TypeAlias = Literal["save", "remove", "restore", "outside", "keep", "undone", "rename"]
+# "begin", "index" and "end" are about the index: as a change set found it, before it is rewritten, and as the set left it.
+ChangeAction: TypeAlias = Literal["save", "remove", "restore", "outside", "keep", "undone", "rename", "begin", "index", "end"]
 
 # A file created by hand may be longer. Beyond this size it does not count as a memory: only its beginning is read, and it is
 # never changed.
@@ -30,8 +31,8 @@ READ_IN_PART = f"larger than {MOST_READ >> 10} KiB, read in part"
 class ChangeReason(msgspec.Struct, frozen=True, omit_defaults=True):
     """The author of a change, the reason, and the session and message it came from.
 
-    `dream` is the id of the dream that made or reverted the change. Changes with the same `act` were made together, as in a merge, and are
-    taken back together. `origin` names where the content comes from if it does not come
+    `dream` is the id of the dream that made the change. Changes with the same `act` are one change set, and are undone
+    together; `undoes` is the act that an undo is about. `origin` names where the content comes from if it does not come
     from the user: such a change waits for approval. `client` names the MCP client that made it. `approved`: the user accepted it in the
     inbox.
     """
@@ -45,6 +46,7 @@ class ChangeReason(msgspec.Struct, frozen=True, omit_defaults=True):
     act: str = ""
     client: str = ""
     approved: bool = False
+    undoes: str = ""
 
 
 class WriteRules(NamedTuple):

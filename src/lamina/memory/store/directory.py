@@ -31,6 +31,7 @@ from ...disk.temp_files import Durability
 from ...disk.trees.rootdir import RootDir
 from ...language.text import Text
 from ...language.wording import counted, plural
+from .change_sets import roll_back
 from .contract import MOST_READ, ChangeReason, MemoryVersion, Saved
 from .draft import CleanDraft, Draft, apply_draft, clean_draft, read_draft
 from .history import MemoryHistory, hold_guard
@@ -84,6 +85,7 @@ class DirectoryStore:
 
     __slots__ = (
         "_changed",
+        "_in_set",
         "_indexed",
         "after_change",
         "clock",
@@ -106,6 +108,7 @@ class DirectoryStore:
         self.history = MemoryHistory(root, durability=durability)
         self.notices: tuple[str, ...] = ()
         self.after_change: Callable[[frozenset[str]], None] | None = None  # gets the changed files, outside the guard
+        self._in_set = False  # whether a change set is being made
         self._changed: set[str] = set()  # the files of the change under way
         self._indexed = False  # whether the search index was current before it
         self.index_file = IndexFile(root, durability=durability)
@@ -155,11 +158,22 @@ class DirectoryStore:
         self.close()
 
     def repair(self) -> None:
-        """Complete the work of an interrupted writer. The guard is held."""
+        """Undo an interrupted change set, or complete an interrupted change. The guard is held."""
+        self.history.catch_up()
+        if self.history.is_open:
+            self.notices += roll_back(self)
         self.notices += repair(self.topic_files, self.index_file, self.history, now=self.clock())
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
+        if self._in_set:
+            # The next change of the set looks for names again.
+            try:
+                yield
+            finally:
+                self.topic_files.release_index(self._changed)
+                self._indexed = self.topic_files.hold_index()
+            return
         with hold_guard(self.root):
             self.repair()
             self._indexed, self._changed = self.topic_files.hold_index(), set()
@@ -169,6 +183,26 @@ class DirectoryStore:
                 self.topic_files.release_index(self._changed)
         if self.after_change is not None and self._changed:
             self.after_change(frozenset(self._changed))
+
+    @contextmanager
+    def change_set(self, why: ChangeReason) -> Iterator[None]:
+        """Make the changes of the block one set with the id `why.act`: all of them, or none after an error or a crash. The guard is
+        held, so the block asks no model."""
+        with self._changing():
+            self.history.begin(why, self.index_file.data(), now=self.clock())
+            self._in_set = True
+            try:
+                yield
+                self.history.end(self.index_file.data(), now=self.clock())
+            except BaseException:
+                # What fails here, the next writer does.
+                with suppress(DiskError):
+                    if self.history.has_begun:
+                        roll_back(self)
+                raise
+            finally:
+                self._in_set = False
+                self.history.leave()
 
     # Reading
 
@@ -269,7 +303,7 @@ class DirectoryStore:
         topic = planned.topic
         old = None if planned.before is None else read_topic(topic.file, decode_text(planned.before), 0)
         if planned.differs:
-            self._write(MemoryChange(topic.file, topic.name, "save", planned.before, planned.after, why))
+            self.write(MemoryChange(topic.file, topic.name, "save", planned.before, planned.after, why))
         # A dream names the files it changed in its record.
         file = topic.file if old is None or why.who == "dream" else self._renamed(old.name, topic, planned.after, why)
         named = msgspec.structs.replace(topic, file=file)
@@ -282,24 +316,41 @@ class DirectoryStore:
         file = f"{was.removesuffix(subject)}{file_name(topic.name)}"
         if file == was or subject != file_name(old) or self.root.stat(file) is not None or self.root.twin(file) is not None:
             return was
-        try:
-            self.history.catch_up()
-            memory = self.history.identity(was, topic.name, data)
-            self.history.record(MemoryChange(file, topic.name, "rename", None, data, _clean(why), memory, was), now=self.clock())
-            self._changed |= {was, file}
-            self.root.rename(was, file)
-        except DiskError:
-            # The memory is saved under its old file name, which is as good.
-            with suppress(DiskError):
-                self.history.catch_up()
-                self.history.settle(self.root.read_bytes(file, MOST_READ), now=self.clock())
+        self.history.catch_up()
+        memory = self.history.identity(was, topic.name, data)
+        with suppress(DiskError):  # the memory is saved under its old file name, which is as good
+            self.move(MemoryChange(file, topic.name, "rename", None, data, why, memory, was))
         return file if self.root.stat(file) is not None else was
 
+    def move(self, change: MemoryChange) -> None:
+        """Give a memory's file another name. The guard is held."""
+        with self._settled(change):
+            self._changed.add(change.was)
+            self.root.rename(change.was, change.file)
+
+    @contextmanager
+    def _settled(self, change: MemoryChange) -> Iterator[None]:
+        """Record a change, then let the block make it. If that fails, record that it did not happen; without disk space for that, the next
+        writer does."""
+        self._changed.add(change.file)
+        try:
+            if self._in_set:
+                self.history.catch_up()
+            self.history.record(change._replace(why=change.why and _clean(change.why)), now=self.clock())
+            yield
+        except DiskError:
+            with suppress(DiskError):
+                self.history.catch_up()
+                self.history.settle(self.root.read_bytes(change.file, MOST_READ), now=self.clock())
+            raise
+
     def _listed(self, topic: Topic, *, was: str = "") -> str:
-        """Add the index line of a saved memory. Return a sentence if that fails; the memory is saved anyway."""
+        """Add the index line of a saved memory. Return a sentence if that fails; the memory is saved anyway, unless it is part of a set."""
         try:
             self.index_file.add(topic, was=was)
         except DiskError as error:
+            if self._in_set:
+                raise
             return f"{error} The memory is saved, but its index line may be missing or outdated until the next save."
         return ""
 
@@ -309,6 +360,8 @@ class DirectoryStore:
             there = self.index_file.data()
             files = [found.file for found in self.topic_files.files()]
             done = rewrite_index(text, decode_text(there), files, known=there == expected, team=self.scope == "team")
+            if self._in_set:
+                self.history.rewrite_index(there, done.text.encode("utf-8", "surrogateescape"), now=self.clock())
             # The index was read under the guard. Only a user's editor can save in between, and its version is merged with ours.
             self.index_file.edit(lambda now: done.text if now == decode_text(there) else add_entries(now, done.text))
             return done
@@ -326,10 +379,13 @@ class DirectoryStore:
             old = self.topic_files.there(file)
             if expected is not None and old != expected:
                 raise changed_meanwhile(file)
-            return self._take_out(file, old, why)
+            return self.take_out(file, old, why)
 
-    def _take_out(self, file: str, old: bytes, why: ChangeReason) -> bool:
+    def take_out(self, file: str, old: bytes, why: ChangeReason) -> bool:
+        """Move a file with this content to the trash. The guard is held."""
         topic = read_topic(file, decode_text(old), 0)
+        if self._in_set:
+            self.history.catch_up()
         self.history.record(MemoryChange(file, topic.name, "remove", old, None, _clean(why)), now=self.clock())
         self.index_file.drop(file)
         if self.root.read_bytes(file, MOST_READ) != old:
@@ -345,12 +401,11 @@ class DirectoryStore:
             raise
 
     def merge(self, draft: Draft, gone: str, *, why: ChangeReason, base: tuple[str, str] | None = None) -> Saved:
-        """Save a memory that takes over another one's text, and move that one to the trash, as one act under one guard.
+        """Save a memory that takes over another one's text, and move that one to the trash, as one change set.
 
-        With `base`, only if both files still have these digests. After a crash in between both memories are there, and nothing is
-        lost.
+        With `base`, only if both files still have these digests.
         """
-        with self._changing():
+        with self.change_set(why):
             planned, file = self.plan(draft), self.topic_files.find(gone)
             if file is None or planned.before is None:
                 missing = gone if file is None else draft.name
@@ -363,7 +418,7 @@ class DirectoryStore:
             if base is not None and digest_of(old) != base[1]:
                 raise changed_meanwhile(file)
             saved = self._carry_out(planned, why)
-            self._take_out(file, old, why)
+            self.take_out(file, old, why)
             return saved
 
     def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason, base: str | None = None) -> Topic:
@@ -393,7 +448,7 @@ class DirectoryStore:
             if name != file:  # a file named as such comes back, also as the copy that it was
                 self._check_name(topic, there)
             if data != old:
-                self._write(MemoryChange(file, topic.name, "restore", old, data, why, memory))
+                self.write(MemoryChange(file, topic.name, "restore", old, data, why, memory))
             now = self._renamed(last, topic, data, why)
             if unfinished := self._listed(msgspec.structs.replace(topic, file=now), was=file):
                 raise DiskError(now, "is restored, but its index line may be missing", unfinished.removesuffix("."))
@@ -427,24 +482,22 @@ class DirectoryStore:
         texts = (self.history.content_of(digest) for digest in digests if digest and digest != now)
         return next((text for text in texts if text is not None), None)
 
-    def _write(self, change: MemoryChange) -> None:
+    def write(self, change: MemoryChange, *, mtime_ns: int = 0) -> None:
+        """Write a file, if it is still as the change knows it. The guard is held."""
         assert change.new is not None
-        self._changed.add(change.file)
-        try:
-            self.history.record(change._replace(why=change.why and _clean(change.why)), now=self.clock())
+        with self._settled(change):
             # Only a new file can differ from another one in spelling alone.
             alone = self._indexed and change.old is None and not self.topic_files.is_listed(change.file)
-            done = self.root.replace_if(
-                change.file, change.new, expected=change.old, durability=self.durability, has_no_twin=alone
+            made = self.root.replace_if(
+                change.file,
+                change.new,
+                expected=change.old,
+                durability=self.durability,
+                mtime_ns=mtime_ns or None,
+                has_no_twin=alone,
             )
-        except DiskError:
-            # The journal has a change that did not happen. If there is no disk space to record that, the next write does.
-            with suppress(DiskError):
-                self.history.catch_up()
-                self.history.settle(self.root.read_bytes(change.file, MOST_READ), now=self.clock())
-            raise
-        if not done:
-            raise changed_meanwhile(change.file)
+            if not made:
+                raise changed_meanwhile(change.file)
 
 
 def _planned(wish: CleanDraft, topic: Topic, before: bytes | None) -> PlannedSave:

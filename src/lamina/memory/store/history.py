@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager
 
 import msgspec
@@ -26,7 +26,7 @@ from ...disk.paths.memory_paths import GUARD as GUARD
 from ...disk.temp_files import Durability
 from ...disk.trees.rootdir import RootDir
 from ...language.text import encodable
-from .contract import ChangeAction, MemoryVersion
+from .contract import ChangeAction, ChangeReason, MemoryVersion
 from .journal import (
     JournalHead,
     JournalLine,
@@ -34,13 +34,14 @@ from .journal import (
     concerns,
     digest_of,
     fill_contents,
+    make_index_line,
     make_line,
     read_head,
     to_version,
     unified_diff,
     with_identities,
 )
-from .topic import name_key
+from .topic import INDEX, name_key
 
 HISTORY_DIRECTORY = ".history"
 # A save holds the guard for a few milliseconds, so even dozens of processes that save at once get their turn within this time.
@@ -60,6 +61,7 @@ def hold_guard(root: RootDir) -> AbstractContextManager[object]:
 
 class MemoryHistory:
     __slots__ = (
+        "_begin",
         "_durability",
         "_files",
         "_kept",
@@ -69,12 +71,16 @@ class MemoryHistory:
         "_read",
         "_root",
         "_segment_digests",
+        "_set",
+        "is_open",
         "latest",
     )
 
     def __init__(self, root: RootDir, *, durability: Durability = "full") -> None:
         self._root = root
         self._durability: Durability = durability
+        self._set: ChangeReason | None = None  # the change set that is being made
+        self._begin: JournalLine | None = None  # its first line, until there is a change
         self._forget()
 
     def _forget(self) -> None:
@@ -83,7 +89,8 @@ class MemoryHistory:
         self._last: dict[str, JournalHead] = {}
         self._named: dict[str, list[str]] = {}  # the files of the lines with a name, by its key, without those in `_new`
         self._new: list[JournalHead] = []
-        self.latest: JournalHead | None = None  # the newest line at the last look
+        self.latest: JournalHead | None = None  # the newest change at the last look
+        self.is_open = False  # whether the journal ends within a change set
         self._kept: set[str] = set()  # digests whose content is in some segment
         self._segment_digests: set[str] = set()  # digests whose content is in the newest segment
 
@@ -93,7 +100,39 @@ class MemoryHistory:
         """Append the coming change, preceded by any change made outside, and return the new version's id. The caller holds
         the guard and has caught up with the journal."""
         change = change._replace(memory=change.memory or self.identity(change.file, change.name, change.old))
-        return self._append([*self._found(change, now), make_line(change, now)])
+        if self._set is not None and change.why is not None:
+            change = change._replace(why=msgspec.structs.replace(change.why, act=self._set.act))
+        found = self._root.stat(change.was or change.file)
+        return self._append([*self._found(change, now), make_line(change, now, mtime_ns=found.st_mtime_ns if found else 0)])
+
+    def begin(self, why: ChangeReason, index: bytes | None, *, now: float) -> None:
+        """Begin a change set: the coming lines are parts of it. A set without changes leaves no line."""
+        self._set, self._begin = why, make_index_line("begin", why, None, index, now)
+
+    def resume(self, why: ChangeReason) -> None:
+        """Continue the unfinished set at the end of the journal, to undo it."""
+        self._set, self._begin = why, None
+
+    def rewrite_index(self, before: bytes | None, after: bytes, *, now: float) -> None:
+        """Record that the set is about to rewrite the index."""
+        assert self._set is not None
+        self._append([make_index_line("index", self._set, before, after, now)])
+        self.catch_up()
+
+    def end(self, index: bytes | None, *, now: float) -> None:
+        """End the change set: from now on it is made as a whole."""
+        if self._set is not None and self.has_begun:
+            self._append([make_index_line("end", self._set, None, index, now)])
+            self.catch_up()
+
+    def leave(self) -> None:
+        """Leave the change set, whether it is finished or not."""
+        self._set = self._begin = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the set that is being made has a line."""
+        return self._set is not None and self._begin is None
 
     def settle(self, there: bytes | None, *, now: float) -> None:
         """Record that the newest change did not happen. `there` is the file of the newest line. If it is still as it was
@@ -113,11 +152,14 @@ class MemoryHistory:
         new = [line for line in lines if line.id not in known]
         for line in new:
             self.catch_up()
-            self._append([line])
+            self._append([msgspec.structs.replace(line, part=False)])
         return len(new)
 
     def _append(self, lines: list[JournalLine]) -> str:
         number, rows = self._room(), []
+        if self._set is not None and lines[-1].action != "end":
+            lines = [msgspec.structs.replace(line, part=True) for line in lines]
+            lines, self._begin = [self._begin, *lines] if self._begin is not None else lines, None
         for line in lines:
             if line.digest in self._segment_digests:
                 line = msgspec.structs.replace(line, content=None)
@@ -187,7 +229,7 @@ class MemoryHistory:
         return [self._last[file] for file in dict.fromkeys(self._named.get(key, ()))]
 
     def newest(self) -> JournalHead | None:
-        """Return the newest line: the only change that a crash may have left half done."""
+        """Return the newest line: the only change that a crash may have left half done, or the end of a finished set."""
         if not self._read and (newest := self._peek()) is not None:
             return newest
         self.catch_up()
@@ -230,6 +272,12 @@ class MemoryHistory:
     def _take(self, row: bytes) -> None:
         if (head := read_head(row)) is None:
             return
+        self.is_open = head.part
+        if head.has_content:
+            self._kept.add(head.digest)
+            self._segment_digests.add(head.digest)
+        if head.file == INDEX:
+            return
         known = self._last.get(head.file)
         head.memory = head.memory or (known.memory if known is not None else head.file)
         self.latest = self._last[head.file] = head
@@ -238,13 +286,25 @@ class MemoryHistory:
             # The former file is gone, or has its content again if the rename did not happen.
             digest = head.before if head.action == "undone" else ""
             self._last[head.was] = JournalHead(head.was, "", head.action, digest, memory=head.memory)
-        if head.has_content:
-            self._kept.add(head.digest)
-            self._segment_digests.add(head.digest)
+
+    def rows(self) -> Iterator[JournalLine]:
+        """Yield all lines, oldest first, those about the index too; unreadable ones are skipped."""
+        return with_identities(line for number in sorted(self._segments()) for line in self._lines_of(number))
 
     def lines(self) -> Iterator[JournalLine]:
-        """Yield all lines, oldest first; unreadable ones are skipped."""
-        return with_identities(line for number in sorted(self._segments()) for line in self._lines_of(number))
+        """Yield the changes of memories, oldest first."""
+        return (line for line in self.rows() if line.file != INDEX)
+
+    def unfinished(self) -> list[JournalLine]:
+        """Return the lines of the change set that the journal ends with, from its `begin` on; empty if that is finished."""
+        found = list[JournalLine]()
+        for row in self.rows() if self.is_open else ():
+            found = [row] if row.action == "begin" else [*found, row] if found and row.part else []
+        return found
+
+    def contents(self, digests: Collection[str]) -> dict[str, str]:
+        """Return the contents with these digests that the journal has."""
+        return {row.digest: row.content for row in self.rows() if row.content is not None and row.digest in digests}
 
     def filled(self) -> list[JournalLine]:
         """Return all lines, oldest first, each with its content if any segment has it."""

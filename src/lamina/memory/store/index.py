@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
@@ -156,6 +157,56 @@ def _by_use(lines: list[str], uses: Mapping[str, int]) -> list[str]:
             run.sort(key=lambda row: -uses.get(row[0] or "", 0))
         ordered += [line for _, line in run]
     return ordered
+
+
+# Merging
+
+
+def rows_of(text: str) -> dict[str, str]:
+    """Map each folded file name to its line, or to the first line if there are several."""
+    rows: dict[str, str] = {}
+    for row in text.split("\n"):
+        if (file := _key(row)) is not None:
+            rows.setdefault(file, row)
+    return rows
+
+
+def with_row(text: str, file: str, row: str | None, behind: str = "") -> str:
+    """Return the text with this line for a folded file name, or without one. It replaces the file's old line, else follows the line of
+    `behind`, else goes where new lines go."""
+    rows = text.split("\n")
+    mine = [number for number, old in enumerate(rows) if _key(old) == file]
+    if row is not None and not mine:
+        after = next((number + 1 for number, old in enumerate(rows) if behind and _key(old) == behind), None)
+        if after is not None:
+            return "\n".join([*rows[:after], row, *rows[after:]])
+        entry = _entry(row)
+        return with_row(put_entry(text, entry), file, row) if entry is not None else text
+    drop = set(mine if row is None else mine[1:])
+    return "\n".join(row if number in mine and row is not None else old for number, old in enumerate(rows) if number not in drop)
+
+
+def merge_indexes(ours: str, theirs: str, *, base: str, our_rows: Collection[str] = (), their_rows: Collection[str] = ()) -> str:
+    """Return our index with the lines that others changed from `base` to `theirs`. The files in `our_rows` keep our line, those in
+    `their_rows` get theirs."""
+    then, there, text = rows_of(base), rows_of(theirs), ours
+    for file in dict.fromkeys([*there, *then, *their_rows]):
+        if file in their_rows or (file not in our_rows and there.get(file) != then.get(file)):
+            text = with_row(text, file, there.get(file))
+    then_prose, their_prose, our_prose = map(_prose, (base, theirs, text))
+    rows, dropped = list[str](), (then_prose - their_prose) & (our_prose - their_prose)
+    for row in text.split("\n"):
+        if dropped[row] > 0:
+            dropped[row] -= 1
+        else:
+            rows.append(row)
+    text, added = "\n".join(rows), (their_prose - then_prose) - (our_prose - then_prose)
+    separator = "\n" if added and text and not text.endswith("\n") else ""
+    return text + separator + "".join(f"{row}\n" for row in added.elements())
+
+
+def _prose(text: str) -> Counter[str]:
+    return Counter(row for row in text.split("\n") if row.strip() and _key(row) is None)
 
 
 # The limit

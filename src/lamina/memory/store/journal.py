@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -19,11 +20,11 @@ import msgspec
 from ...core.decoding import UNDECODABLE
 from .contract import ChangeAction, ChangeReason, MemoryVersion
 from .secrets import redact
-from .topic import name_key
+from .topic import INDEX, name_key
 
 
 class JournalLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A line as stored in the file."""
+    """A line as stored in the file. `part`: more lines of the same change set follow. `mtime_ns` is the file's time before the change."""
 
     v: int
     id: str
@@ -37,6 +38,8 @@ class JournalLine(msgspec.Struct, frozen=True, omit_defaults=True):
     content: str | None = None
     memory: str = ""
     was: str = ""
+    part: bool = False
+    mtime_ns: int = 0
 
 
 class JournalHead(msgspec.Struct):
@@ -50,6 +53,7 @@ class JournalHead(msgspec.Struct):
     content: msgspec.Raw = msgspec.Raw()
     memory: str = ""
     was: str = ""
+    part: bool = False
 
     @property
     def has_content(self) -> bool:
@@ -116,10 +120,9 @@ def unified_diff(file: str, old: str | None, new: str | None) -> str:
     return "".join(row if row.endswith("\n") else f"{row}\n\\ No newline at end of file\n" for row in rows)
 
 
-def make_line(change: MemoryChange, now: float, *, before: str | None = None) -> JournalLine:
+def make_line(change: MemoryChange, now: float, *, before: str | None = None, mtime_ns: int = 0) -> JournalLine:
     text = None if change.new is None else change.new.decode("utf-8", "replace")
-    # An undo of a dream may restore content that came from outside.
-    if text is not None and (change.why is None or change.why.dream is not None):
+    if text is not None and change.why is None:
         text = redact(text).text
     return JournalLine(
         v=1,
@@ -134,7 +137,27 @@ def make_line(change: MemoryChange, now: float, *, before: str | None = None) ->
         content=text,
         memory=change.memory,
         was=change.was,
+        mtime_ns=mtime_ns,
     )
+
+
+def make_index_line(action: ChangeAction, why: ChangeReason, before: bytes | None, data: bytes | None, now: float) -> JournalLine:
+    """Return a line about the index within a change set. What the user wrote into it may hold secrets, and bytes that are no text."""
+    text = None if data is None else redact(_SURROGATES.sub(_escape_byte, data.decode("utf-8", "surrogateescape"))).text
+    line = JournalLine(1, os.urandom(6).hex(), now, INDEX, INDEX, action, digest_of(data), digest_of(before), why, text)
+    return msgspec.structs.replace(line, part=action != "end")
+
+
+_SURROGATES, _ESCAPED = re.compile("[\udc80-\udcff]"), re.compile("\0([89a-f][0-9a-f])")
+
+
+def _escape_byte(found: re.Match[str]) -> str:
+    return f"\0{ord(found[0]) - 0xDC00:02x}"
+
+
+def unescape_bytes(content: str) -> str:
+    """Return the content of a line about the index, with bytes that are no text as surrogates."""
+    return _ESCAPED.sub(lambda found: chr(0xDC00 + int(found[1], 16)), content)
 
 
 def to_version(line: JournalLine) -> MemoryVersion:

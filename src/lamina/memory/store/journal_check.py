@@ -18,6 +18,7 @@ from .history import HISTORY_DIRECTORY, SEGMENT_NAME, SEGMENTS
 from .journal import JournalLine
 from .modes import MOST_PROPOSALS, Proposal
 from .scopes import INBOX
+from .topic import INDEX
 from .topic_files import CACHE, CACHE_BYTES, is_whole_cache
 
 # A segment is closed at 2 MiB; one memory of the largest size may follow, twice.
@@ -58,6 +59,8 @@ def read_journal(root: RootDir) -> JournalContents:
             damage.append(Damage(file, f"is larger than {MOST_SEGMENT >> 20} MiB; its first part was read"))
             data = data[: data.rfind(b"\n") + 1]
         for line in _lines(file, data, damage):
+            if line.file == INDEX:  # of a change set
+                continue
             if line.content is not None:
                 contents[line.digest] = line.content
             versions[line.file] = versions.pop(line.was if line.action == "rename" else line.file, [])

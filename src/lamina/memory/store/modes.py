@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -24,10 +24,12 @@ from ...core.decoding import UNDECODABLE
 from ...core.errors import InputError, SettingError
 from ...core.settings import Mode, Scope
 from ...language.text import Text, encodable
+from .change_sets import SetChange, UndoneSet, acts_of, find_changes, new_act, undo
 from .contract import DEFAULT_RULES, ChangeAuthor, ChangeReason, MemoryVersion, Proposed, Saved, WriteRules
 from .daily_logs import append_bullets
 from .directory import DirectoryStore
 from .draft import MOST_BYTES, Draft
+from .history import MemoryHistory
 from .index import INDEX, RewrittenIndex
 from .journal import digest_of, unified_diff
 from .scopes import INBOX
@@ -40,7 +42,11 @@ if TYPE_CHECKING:
 # More than anyone reads; a program that proposes this much is broken.
 MOST_PROPOSALS = 200
 # A proposal contains a memory and its diff, at worst both versions in full.
-_PROPOSAL_BYTES = 8 * MOST_BYTES
+_PROPOSAL_BYTES = 8 * MOST_BYTES + 4_096
+# Decided proposals, for an undo of the decision.
+DECIDED = f"{INBOX}/decided"
+MOST_DECIDED = 50
+T = TypeVar("T")
 _ID = re.compile(r"[0-9a-f]{12}")
 _STAMP = re.compile(r"[+-]\s*modified:")
 WriteVerdict: TypeAlias = Literal["write", "propose", "refuse"]
@@ -78,6 +84,29 @@ class Proposal(msgspec.Struct, frozen=True):
     @property
     def draft(self) -> Draft:
         return Draft(self.name, self.type, self.description, self.body, self.evidence, self.modified, self.origin)
+
+
+class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A decided proposal, kept so that it can wait again. `accepted` is false if it was refused, or withdrawn by the undo with the act
+    `undo`. `edited`: the user accepted another text.
+
+    Earlier versions kept the file that an approval changed, and the digest that it left there.
+    """
+
+    proposal: Proposal
+    accepted: bool
+    time: float
+    edited: bool = False
+    undo: str = ""
+    file: str = ""
+    after: str = ""
+
+    def acts(self, history: MemoryHistory) -> list[str]:
+        """Return the acts of the approval."""
+        if not self.after:
+            return [self.proposal.id]
+        file = self.file.removeprefix("team/")
+        return [line.id for line in history.lines() if (line.file, line.digest) == (file, self.after)][-1:]
 
 
 class Inbox:
@@ -139,22 +168,25 @@ class Inbox:
 
     def waiting(self) -> list[Proposal]:
         """Return the proposals, oldest first; files that are not proposals are skipped."""
-        names = [entry.name.removesuffix(".json") for entry in self._root.listdir(INBOX) if entry.name.endswith(".json")]
-        found = (self._read(name) for name in names if _ID.fullmatch(name))
+        found = (self._read(name, Proposal) for name in self._names(INBOX))
         return sorted((proposal for proposal in found if proposal is not None), key=lambda each: (each.time, each.id))
 
+    def _names(self, directory: str) -> list[str]:
+        names = (entry.name.removesuffix(".json") for entry in self._root.listdir(directory) if entry.name.endswith(".json"))
+        return [name for name in names if _ID.fullmatch(name)]
+
     def get(self, proposal_id: str) -> Proposal:
-        proposal = self._read(proposal_id) if _ID.fullmatch(proposal_id) else None
+        proposal = self._read(proposal_id, Proposal) if _ID.fullmatch(proposal_id) else None
         if proposal is None:
             raise InputError(
                 f"proposal {proposal_id!r}", "was not found or is already decided", "run `lamina inbox` to list the pending ones"
             )
         return proposal
 
-    def _read(self, proposal_id: str) -> Proposal | None:
-        data = self._root.read_bytes(_path(proposal_id), _PROPOSAL_BYTES)
+    def _read(self, proposal_id: str, type: type[T], directory: str = INBOX) -> T | None:
+        data = self._root.read_bytes(_path(proposal_id, directory), _PROPOSAL_BYTES)
         try:
-            return msgspec.json.decode(data, type=Proposal) if data is not None else None
+            return msgspec.json.decode(data, type=type) if data is not None else None
         except UNDECODABLE:
             return None
 
@@ -166,13 +198,32 @@ class Inbox:
             self._renew(proposal)
             raise InputError(proposal.name, "has changed since this was proposed", "review the new diff, then accept again")
         done: Saved | bool
-        why = msgspec.structs.replace(proposal.why, approved=True)
+        why = msgspec.structs.replace(proposal.why, approved=True, act=proposal.id)
         if proposal.action == "save":
             done = self.store.save(proposal.draft, why=why, base=proposal.base)
         else:
             done = self.store.remove(proposal.file, why=why, expected=there and there.data)
-        self._root.unlink(_path(proposal_id))
+        self.decide(proposal, accepted=True)
         return done
+
+    def decide(self, proposal: Proposal, *, accepted: bool, edited: bool = False, undo: str = "") -> None:
+        """Keep a proposal as decided: it no longer waits. The oldest decisions are dropped."""
+        decision = Decision(proposal, accepted, self.store.clock(), edited, undo)
+        self._root.replace(_path(proposal.id, DECIDED), msgspec.json.encode(decision, enc_hook=encodable), durability="process")
+        self._root.unlink(_path(proposal.id))
+        for old in self.decided()[MOST_DECIDED:]:
+            self._root.unlink(_path(old.proposal.id, DECIDED))
+
+    def decided(self) -> list[Decision]:
+        """Return the decisions that are kept, newest first; files that hold none are skipped."""
+        found = (self._read(name, Decision, DECIDED) for name in self._names(DECIDED)[: 4 * MOST_DECIDED])
+        return sorted((each for each in found if each is not None), key=lambda each: (-each.time, each.proposal.id))
+
+    def undecide(self, proposal: Proposal) -> None:
+        """Let a decided proposal wait again, under its id."""
+        if self._read(proposal.id, Proposal) is None:
+            self._put(proposal)
+        self._root.unlink(_path(proposal.id, DECIDED))
 
     def _shows_all(self, proposal: Proposal, there: bytes | None) -> bool:
         """Whether the difference of a proposal is that of its content: others may write the directory of a team."""
@@ -190,14 +241,12 @@ class Inbox:
             self._put(msgspec.structs.replace(self.get(new.id), id=old.id, time=old.time))
             self._root.unlink(_path(new.id))
 
-    def put_back(self, proposal: Proposal) -> None:
-        """Let a decided proposal wait again, under its id; one that waits already stays as it is."""
-        if self._read(proposal.id) is None:
-            self._put(proposal)
-
-    def reject(self, proposal_id: str) -> bool:
-        """Remove a proposal; False if it no longer waits."""
-        return bool(_ID.fullmatch(proposal_id)) and self._root.unlink(_path(proposal_id))
+    def reject(self, proposal_id: str, *, undo: str = "") -> bool:
+        """Refuse a proposal; False if it no longer waits."""
+        proposal = self._read(proposal_id, Proposal) if _ID.fullmatch(proposal_id) else None
+        if proposal is not None:
+            self.decide(proposal, accepted=False, undo=undo)
+        return proposal is not None
 
 
 class GatedStore:
@@ -294,6 +343,51 @@ class GatedStore:
             raise InputError(draft.name, "only the user can merge memories here", self._change_mode())
         return self.store.merge(draft, gone, why=why, base=base)
 
+    def undo(
+        self, acts: Collection[str], *, why: ChangeReason, files: Collection[str] | None = None, whole: bool = False
+    ) -> UndoneSet:
+        """Undo change sets, and withdraw their pending proposals. Proposals that they had withdrawn or approved wait again.
+
+        With `files`, only what they did to these; with `whole`, nothing is done unless all can be.
+        """
+        if plan_write(self.mode, "user") != "write":
+            problem = f"stays, because {self.store.scope} memory is {self.mode}"
+            return UndoneSet(left=tuple(change._replace(problem=problem) for change in self.changes(acts)))
+        why = msgspec.structs.replace(why, act=why.act or new_act(), undoes=why.undoes or next(iter(acts), ""))
+        done = undo(self.store, acts, why=why, files=files, whole=whole)
+        if whole and done.left:
+            return done
+        pending = [each for each in self.inbox.waiting() if not acts_of(each.why).isdisjoint(acts)]
+        withdrawn = [each for each in pending if files is None or each.file in files]
+        for proposal in withdrawn:
+            self.inbox.reject(proposal.id, undo=why.act)
+        taken = {each.proposal.id for each in self.inbox.decided() if each.accepted and not done.left} & {*acts}
+        again = [each.proposal for each in self.inbox.decided() if (each.undo and each.undo in acts) or each.proposal.id in taken]
+        for proposal in again:
+            self.inbox.undecide(proposal)
+        return done._replace(act=why.act if withdrawn or again else done.act, withdrawn=len(withdrawn), waiting=len(again))
+
+    def take_back(self, proposal: str, *, why: ChangeReason) -> UndoneSet:
+        """Undo the decision on a proposal: what an approval changed is undone, and the proposal waits again."""
+        decision = next((each for each in self.inbox.decided() if each.proposal.id == proposal), None)
+        if decision is None:
+            raise InputError(
+                f"proposal {proposal!r}", "was not found or is already decided", "run `lamina memory log` to list all changes"
+            )
+        done = UndoneSet()
+        if decision.accepted:
+            done = self.undo(decision.acts(self.store.history), why=why, whole=True)
+        if not done.left:
+            self.inbox.undecide(decision.proposal)
+        return done
+
+    def changes(self, acts: Collection[str]) -> list[SetChange]:
+        """Return what the acts changed in memory, without what is undone, and what they proposed."""
+        if not self.readable:
+            return []
+        pending = [each for each in self.inbox.waiting() if not acts_of(each.why).isdisjoint(acts)]
+        return [*find_changes(self.store, acts), *(SetChange(each.name, each.file, "proposed") for each in pending)]
+
     def _change_mode(self) -> Text:
         return Text("change the mode of {scope} memory, which is {mode}", scope=Text.whole(self.store.scope), mode=self.mode)
 
@@ -351,5 +445,5 @@ def not_allowed(scope: str, mode: Mode, what: str) -> SettingError:
     return SettingError("lamina.memoryMode", scope, problem, remedy)
 
 
-def _path(proposal_id: str) -> str:
-    return f"{INBOX}/{proposal_id}.json"
+def _path(proposal_id: str, directory: str = INBOX) -> str:
+    return f"{directory}/{proposal_id}.json"

@@ -1,33 +1,23 @@
-"""Recovery: complete the work of an interrupted writer in a memory directory, and restore files to an earlier state.
+"""Recovery: complete a single change that was interrupted in a memory directory; `change_sets` undoes an unfinished set.
 
 Only the newest change of the journal can be half done, because every writer repairs before it writes, under the store's
 guard. Invariants: an index line that the user removed stays out, and one that the user worded stays unchanged. A removal
 that did not reach its file did not happen. Every repair is reported. A crash at any line is repaired by the next writer.
-
-Several files are restored together, byte for byte and with their times: first the memories, then removals of the files that
-replaced them, then the index. The caller holds the guard, so no other process comes in between. Each file is journaled as
-a restore or a removal. A file that is not as the caller knows it is left alone. No line points at a missing file. After a
-crash, the same call finishes the work; files that are already restored are skipped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from ...core.errors import DiskError
 from ...language.wording import counted
-from .contract import MOST_READ, ChangeReason
+from .contract import MOST_READ
 from .history import MemoryHistory
 from .index import INDEX, entry_line, entry_of
 from .index_file import IndexFile
-from .journal import JournalHead, MemoryChange, digest_of
+from .journal import JournalHead, digest_of
 from .topic import Topic, read_topic
 from .topic_files import TopicFiles, decode_text
-
-if TYPE_CHECKING:
-    from .directory import DirectoryStore
-
 
 # The newest change, and its file's current content; None if the file is gone.
 _Newest: TypeAlias = tuple[JournalHead, bytes | None]
@@ -36,7 +26,10 @@ _Newest: TypeAlias = tuple[JournalHead, bytes | None]
 def needs_repair(files: TopicFiles, index: IndexFile, history: MemoryHistory) -> bool:
     if not index.there():
         return bool(files.files())
-    newest = _looked_at(files, history.newest()) if not index.is_too_long() else None
+    last = history.newest()
+    if last is not None and last.part:
+        return True
+    newest = _looked_at(files, last) if not index.is_too_long() else None
     return newest is not None and _unlisted(newest, files, index, history) is not None
 
 
@@ -65,7 +58,7 @@ def repair(files: TopicFiles, index: IndexFile, history: MemoryHistory, *, now: 
 def _looked_at(files: TopicFiles, newest: JournalHead | None) -> _Newest | None:
     """Read the file of the newest change; None if there is nothing to repair. A file replaced by a link must not block
     saving other memories."""
-    if newest is None:
+    if newest is None or newest.file == INDEX:
         return None
     try:
         return newest, files.root.read_bytes(newest.file, MOST_READ)
@@ -103,62 +96,3 @@ def _half_done(change: JournalHead, files: TopicFiles, index: IndexFile) -> bool
         return change.action == "remove"
     file, there = files.root.stat(change.file), files.root.stat(INDEX)
     return file is not None and there is not None and there.st_mtime_ns <= file.st_mtime_ns
-
-
-# Restoring files
-
-
-class FileToRestore(NamedTuple):
-    """A file to restore. `data` is None to remove it. It is replaced only if its digest is in `known`; an empty digest
-    means no file."""
-
-    file: str
-    data: bytes | None
-    known: Collection[str]
-    mtime_ns: int = 0
-
-
-class RestoreResult(NamedTuple):
-    """The result of a restore. `back`: restored files; `left`: files that someone else changed."""
-
-    back: tuple[str, ...]
-    left: tuple[str, ...]
-
-
-def restore_files(
-    store: DirectoryStore,
-    wanted: Sequence[FileToRestore],
-    *,
-    index: Callable[[str, Collection[str]], str | None],
-    why: ChangeReason,
-) -> RestoreResult:
-    """Restore files. `index` gets the current index and the restored files and returns the new index; None if there was
-    none. The guard is held, so the caller knows what it replaces."""
-    back, left = list[str](), list[str]()
-    for one in sorted(wanted, key=lambda one: one.data is None):
-        (back if _returned(store, one, why) else left).append(one.file)
-    store.repair()
-    if index(store.index(), back) is None:
-        store.root.unlink(INDEX)
-    else:
-        store.index_file.edit(lambda now: index(now, back) or "")
-    return RestoreResult(tuple(back), tuple(left))
-
-
-def _returned(store: DirectoryStore, one: FileToRestore, why: ChangeReason) -> bool:
-    store.repair()
-    there = store.root.read_bytes(one.file, MOST_READ)
-    if there == one.data:
-        return True
-    if digest_of(there) not in one.known:
-        return False
-    name = read_topic(one.file, decode_text(one.data if one.data is not None else there), 0).name
-    change = MemoryChange(one.file, name, "remove" if one.data is None else "restore", there, one.data, why)
-    store.history.record(change, now=store.clock())
-    if one.data is None:
-        store.index_file.drop(one.file)
-        if store.root.read_bytes(one.file, MOST_READ) != there:
-            return False
-        store.root.unlink(one.file)
-        return True
-    return store.root.replace_if(one.file, one.data, expected=there, durability=store.durability, mtime_ns=one.mtime_ns or None)

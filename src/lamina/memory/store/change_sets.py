@@ -1,0 +1,324 @@
+"""Change sets: the changes of a dream, a merge, a turn or an approval, undone and redone as one.
+
+A set is found in the journal by the id of its act (`acts_of`). Invariants: a memory returns to its content before the set byte for byte,
+with its time and its file, or to the trash if the set created it. A memory that was changed since is left alone and reported. A set of
+several files stands between the journal's lines `begin` and `end`, and is made under the store's guard: an unfinished one is the tail of
+the journal. docs/design/change-sets.md has the reasons.
+
+A crash at any line of a set, an undo or a redo leaves an unfinished set, which the next writer undoes before it writes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import takewhile
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from ...language.wording import counted
+from .contract import MOST_READ, ChangeReason
+from .history import MemoryHistory
+from .index import entry_line, entry_of, merge_indexes, rows_of, with_row
+from .journal import JournalLine, MemoryChange, digest_of, unescape_bytes
+from .topic import INDEX, fold_name, name_key, read_topic
+from .topic_files import decode_text
+
+if TYPE_CHECKING:
+    from .directory import DirectoryStore
+
+Did: TypeAlias = Literal["saved", "changed", "removed", "proposed"]
+SINCE = "was changed since"
+LOST = "has no earlier version any more"
+NAME_TAKEN = "has a name that another memory has now"
+FILE_TAKEN = "was renamed, and its former file name is taken"
+
+
+class SetChange(NamedTuple):
+    """What a change set did to one memory. `problem` is why that cannot be undone, or empty."""
+
+    name: str
+    file: str
+    did: Did
+    problem: str = ""
+
+
+class UndoneSet(NamedTuple):
+    """The result of an undo. `act` is the id of the undo itself, which a redo undoes; empty if nothing was changed. `back` are the changes
+    that were undone, `left` those that were not, each with its problem. `withdrawn` and `waiting` count proposals."""
+
+    act: str = ""
+    back: tuple[SetChange, ...] = ()
+    left: tuple[SetChange, ...] = ()
+    withdrawn: int = 0
+    waiting: int = 0
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """A sentence for each memory that was left."""
+        return tuple(f"{change.name} {change.problem}." for change in self.left)
+
+
+class ClientChange(NamedTuple):
+    """What an MCP client last changed in a memory, without approval. `acts` are its versions in a row; `id` is the newest."""
+
+    id: str
+    time: float
+    client: str
+    change: SetChange
+    acts: tuple[str, ...]
+
+
+def new_act() -> str:
+    return os.urandom(6).hex()
+
+
+def turn_act(session: str, message: str) -> str:
+    """Return the act of what was saved for a message."""
+    return f"{session}/{message}"
+
+
+def acts_of(why: ChangeReason | None) -> set[str]:
+    """Return the acts that a change or a proposal belongs to."""
+    if why is None:
+        return set()
+    turn = turn_act(why.session, why.message) if why.session and why.message else ""
+    return {why.act, turn, why.dream or "" if why.who == "dream" else ""} - {""}
+
+
+def find_runs(lines: Iterable[JournalLine], acts: Collection[str]) -> list[list[JournalLine]]:
+    """Return for each memory the last unbroken run of the changes of these acts: each begins where the one before ended."""
+    runs: dict[str, list[JournalLine]] = {}
+    for line in lines:
+        if line.id in acts or not acts_of(line.why).isdisjoint(acts):
+            run = runs.setdefault(line.memory, [])
+            file, digest = _start(line)
+            # A memory that was removed may come again in another file.
+            if run and (digest != run[-1].digest or (digest and file != run[-1].file)):
+                run.clear()
+            run.append(line)
+    return list(runs.values())
+
+
+def _start(line: JournalLine) -> tuple[str, str]:
+    """Return the file and the digest that a change began with."""
+    return (line.was, line.digest) if line.action == "rename" else (line.file, line.before)
+
+
+def find_changes(store: DirectoryStore, acts: Collection[str]) -> list[SetChange]:
+    """Return what the acts did to each memory, in order, without what is undone already."""
+    return [step.change for step in _steps(store, find_runs(store.history.lines(), acts))]
+
+
+def find_client_changes(history: MemoryHistory, since: float) -> list[ClientChange]:
+    """Return the memories that are as an MCP client left them without approval, newest first. Undoing one undoes all that the client
+    changed in a row."""
+    memories: dict[str, list[JournalLine]] = {}
+    for line in history.lines():
+        memories.setdefault(line.memory, []).append(line)
+    found = list[ClientChange]()
+    for lines in memories.values():
+        last, client = lines[-1], _client_of(lines[-1])
+        if client and last.digest and last.time >= since:
+            acts = [line.id for line in lines if _client_of(line) == client]
+            run = find_runs(lines, acts)[0]
+            change = SetChange(last.name, last.file, "changed" if _start(run[0])[1] else "saved")
+            found.append(ClientChange(last.id, last.time, client, change, tuple(line.id for line in run)))
+    return sorted(found, key=lambda each: -each.time)
+
+
+def _client_of(line: JournalLine) -> str:
+    return line.why.client if line.why is not None and not line.why.approved else ""
+
+
+# Undo
+
+
+class _Step(NamedTuple):
+    """The way back for one memory: its content now, and its file, content and time before the set."""
+
+    memory: str
+    change: SetChange
+    there: bytes | None
+    home: str
+    data: bytes | None
+    mtime_ns: int
+
+    @property
+    def files(self) -> set[str]:
+        return {fold_name(self.change.file), fold_name(self.home)}
+
+
+def undo(
+    store: DirectoryStore,
+    acts: Collection[str],
+    *,
+    why: ChangeReason,
+    files: Collection[str] | None = None,
+    whole: bool = False,
+) -> UndoneSet:
+    """Undo change sets, or only what they did to `files`, as a change set of its own. With `whole`, nothing is done unless all can be."""
+    with store.change_set(why):
+        runs = [run for run in find_runs(store.history.lines(), acts) if files is None or run[-1].file in files]
+        steps = _steps(store, runs)
+        left = [step for step in steps if step.change.problem]
+        back = [] if whole and left else [step for step in steps if not step.change.problem]
+        if back or not steps:
+            marks = [row for row in store.history.rows() if row.file == INDEX and not acts_of(row.why).isdisjoint(acts)]
+            _go_back(store, back, left, _IndexMarks.of(store.history, marks), why=why, only=files is not None)
+        act = why.act if store.history.has_begun else ""
+    return UndoneSet(act, tuple(step.change for step in back), tuple(step.change for step in left))
+
+
+def roll_back(store: DirectoryStore) -> tuple[str, ...]:
+    """Undo the change set that the journal ends with, because it was not finished. The guard is held. Return the notices."""
+    history = store.history
+    history.catch_up()
+    rows = history.unfinished()
+    if not rows or rows[0].why is None:
+        return ()
+    begin, others, act = rows[0].why, rows[1:], rows[0].why.act
+    # Lines of an earlier attempt to roll back are not the set's.
+    lines = [row for row in others if row.file != INDEX and row.why is not None and row.why.undoes != act]
+    why = msgspec.structs.replace(begin, why="undid an interrupted change", undoes=act)
+    marks = _IndexMarks.of(history, [row for row in rows if row.file == INDEX and row.why is not None and row.why.undoes != act])
+    steps = _steps(store, find_runs(lines, [act]))
+    back, left = ([step for step in steps if bool(step.change.problem) == wrong] for wrong in (False, True))
+    history.resume(why)
+    try:
+        _go_back(store, back, left, marks, why=why)
+        history.end(store.index_file.data(), now=store.clock())
+    finally:
+        history.leave()
+    return (f"An interrupted change of {store.root.path} was undone ({counted(len(back), 'memory')}).",)
+
+
+def _steps(store: DirectoryStore, runs: Sequence[list[JournalLine]]) -> list[_Step]:
+    """Return the way back for each memory that is not as before the set."""
+    contents = store.history.contents({_start(run[0])[1] for run in runs})
+    own = {file for run in runs for file in (run[-1].file, _start(run[0])[0])}
+    return [step for run in runs if (step := _step(store, run, contents, own)) is not None]
+
+
+def _step(store: DirectoryStore, run: list[JournalLine], contents: Mapping[str, str], own: Collection[str]) -> _Step | None:
+    last, (home, before) = run[-1], _start(run[0])
+    file, there = last.file, store.root.read_bytes(last.file, MOST_READ)
+    if there is None and home != file:  # an interrupted undo may have renamed it already
+        file, there = home, store.root.read_bytes(home, MOST_READ)
+    digest = digest_of(there)
+    if (file, digest) == (home, before):
+        return None
+    data, problem = None if not before else contents.get(before, "").encode("utf-8", "replace"), ""
+    if digest not in {line.digest for line in run}:
+        problem = SINCE
+    elif before and before not in contents:
+        problem = LOST
+    elif there is not None and file != home and (store.root.stat(home) is not None or store.root.twin(home) is not None):
+        problem = FILE_TAKEN
+    elif data is not None and not _is_free(store, home, data, there, own):
+        problem = NAME_TAKEN
+    did: Did = "removed" if not last.digest else "changed" if before else "saved"
+    return _Step(last.memory, SetChange(last.name, file, did, problem), there, home, data, run[0].mtime_ns)
+
+
+def _is_free(store: DirectoryStore, home: str, data: bytes, there: bytes | None, own: Collection[str]) -> bool:
+    """Return whether no memory outside the set has the name that comes back."""
+    name = read_topic(home, decode_text(data), 0).name
+    if there is not None and name_key(read_topic(home, decode_text(there), 0).name) == name_key(name):
+        return True
+    return (owner := store.topic_files.named(name)) is None or owner in own
+
+
+def _go_back(
+    store: DirectoryStore,
+    back: list[_Step],
+    left: list[_Step],
+    marks: _IndexMarks | None,
+    *,
+    why: ChangeReason,
+    only: bool = False,
+) -> None:
+    """Restore files, remove others, then restore the index: no line points at a missing file."""
+    for step in sorted(back, key=lambda step: step.data is None):
+        file, name = step.change.file, step.change.name
+        if step.data is None:
+            assert step.there is not None
+            store.take_out(file, step.there, why)
+            continue
+        if step.there is not None and file != step.home:
+            store.move(MemoryChange(step.home, name, "rename", None, step.there, why, step.memory, file))
+        if step.there != step.data or file != step.home:  # a renamed file gets its time back, too
+            name = read_topic(step.home, decode_text(step.data), 0).name
+            change = MemoryChange(step.home, name, "restore", step.there, step.data, why, step.memory)
+            store.write(change, mtime_ns=step.mtime_ns)
+    if marks is not None:
+        _restore_index(store, back, left, marks, only=only)
+        return
+    for step in back:
+        if step.data is not None and (topic := store.topic_files.topic(step.home)) is not None:
+            store.index_file.add(topic, was=step.change.file)
+
+
+# The index
+
+
+class _IndexMarks(NamedTuple):
+    """The index as a set found it, and as the set left it, or was about to. `existed`: there was one."""
+
+    found: str
+    made: str
+    existed: bool
+
+    @classmethod
+    def of(cls, history: MemoryHistory, marks: Sequence[JournalLine]) -> _IndexMarks | None:
+        """Read the lines of one set about the index; None if there are none, or their contents are gone."""
+        if not marks or [mark.action for mark in marks].count("begin") != 1 or marks[0].action != "begin":
+            return None
+        contents = history.contents({mark.digest for mark in marks}) | {"": ""}
+        if any(mark.digest not in contents for mark in (marks[0], marks[-1])):
+            return None
+        found, made = (unescape_bytes(contents[mark.digest]) for mark in (marks[0], marks[-1]))
+        return cls(found, made, bool(marks[0].digest))
+
+
+def _restore_index(store: DirectoryStore, back: list[_Step], left: list[_Step], marks: _IndexMarks, *, only: bool) -> None:
+    restored = {file for step in back for file in step.files}
+    stay = {file for step in left for file in step.files} - restored
+
+    def restore(now: str) -> str:
+        if only:
+            return _with_rows(now, marks.found, restored)
+        reworded = _reworded(now, marks, back)
+        return merge_indexes(marks.found, now, base=marks.made, our_rows=restored - reworded, their_rows=stay | reworded)
+
+    there = store.index_file.data()
+    text = restore((there or b"").decode("utf-8", "surrogateescape"))
+    if not text and not marks.existed and not store.topic_files.files():
+        store.root.unlink(INDEX)
+    elif text.encode("utf-8", "surrogateescape") != there:
+        store.history.rewrite_index(there, text.encode("utf-8", "surrogateescape"), now=store.clock())
+        store.index_file.edit(restore)
+
+
+def _reworded(now: str, marks: _IndexMarks, back: list[_Step]) -> set[str]:
+    """Return the restored files whose line the user worded since: it is neither the set's nor that of the content so far."""
+    there, made, found = rows_of(now), rows_of(marks.made), rows_of(marks.found)
+    reworded = set[str]()
+    for step in back:
+        file = fold_name(step.change.file)
+        if file in there and step.there is not None and step.data is not None:
+            own = entry_line(entry_of(read_topic(step.change.file, decode_text(step.there), 0)))
+            if there[file].rstrip("\r") != own and there[file] not in (made.get(file), found.get(file)):
+                reworded.add(file)
+    return reworded
+
+
+def _with_rows(now: str, found: str, files: Collection[str]) -> str:
+    """Return the index of now with the lines that these files had when the set began, each behind the line it followed."""
+    then = rows_of(found)
+    for file in files:
+        there = rows_of(now)
+        above = [each for each in takewhile(file.__ne__, then) if each in there]
+        now = with_row(now, file, then.get(file), above[-1] if above else "")
+    return now
