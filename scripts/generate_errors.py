@@ -144,8 +144,8 @@ def _calls(node: ast.AST, function: ast.FunctionDef | None) -> Iterator[tuple[as
                 yield function, child
             case ast.Raise(exc=ast.Name() as error):
                 yield function, ast.Call(error, [], [])
-            case ast.Tuple(elts=[ast.Name() as error, ast.Constant() | ast.JoinedStr() as text]):
-                yield function, ast.Call(error, [ast.BinOp(ast.Constant("{provider} "), ast.Add(), text)], [])
+            case ast.Tuple(elts=[ast.Name() as error, ast.Call(func=ast.Name(id="Text")) as text]):
+                yield function, ast.Call(error, [text], [])
             case _:
                 pass
         yield from _calls(child, child if isinstance(child, ast.FunctionDef) else function)

@@ -13,6 +13,7 @@ import operator
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from string import Formatter
 
 from generated_page import ROOT
 
@@ -48,7 +49,7 @@ OPERATORS = {
 }
 # More readings of one call than this are shown by their names.
 MOST_READINGS = 12
-DEEPEST = 6
+DEEPEST = 8
 
 
 @dataclass(frozen=True)
@@ -156,10 +157,54 @@ def readings(node: ast.expr, scope: Scope) -> list[str]:
             return [f"{one}/{many}"]
         case ast.Call(func=ast.Name(id="plural"), args=[_, ast.Constant(value=str(one))]):
             return [f"{one}(s)"]
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="Text"), attr="whole"), args=[value]):
+            return readings(value, deeper)
+        case ast.Call(func=ast.Name(id="Text" | "Sentence"), args=[template], keywords=values):
+            return _filled(_templates(template, deeper), {value.arg or "": value.value for value in values}, deeper)
         case ast.Call(func=ast.Name(id=name)) if name not in TRANSPARENT:
             return _called(name, node, deeper)
         case _:
             return [_placeholder(node)]
+
+
+def _templates(node: ast.expr, scope: Scope) -> list[str]:
+    """The templates that the first argument of a `Text` can be: literals, alternatives of them, or another `Text` by name."""
+    match node:
+        case ast.Constant(value=str(template)):
+            return [template]
+        case ast.Call(func=ast.Name(id="Text" | "Sentence"), args=[template], keywords=[]):
+            return _templates(template, scope)
+        case ast.IfExp(test=ast.Name(id=name), body=body, orelse=orelse) if (given := scope.bound.get(name)) is not None:
+            return _templates(body if any(given) else orelse, scope)
+        case ast.IfExp(body=body, orelse=orelse):
+            return [*_templates(body, scope), *_templates(orelse, scope)]
+        case ast.Name(id=name) if scope.function is not None and (values := _assigned(name, scope.function)):
+            return [template for value in values for template in _templates(value, scope)]
+        case ast.Name(id=name):
+            module, own = owner(name, scope.module)
+            return _templates(module.constants[own], Scope(module)) if own in module.constants else []
+        case _:
+            return []
+
+
+def _filled(templates: list[str], values: dict[str, ast.expr], scope: Scope) -> list[str]:
+    """Fill the templates of a `Text` with the readings of its values; a number that decides between two forms is shown by its noun."""
+    texts: list[str] = []
+    for template in templates:
+        singular, _, plural = template.partition("|")
+        parts: list[list[str]] = []
+        for literal, name, _, conversion in Formatter().parse(plural or singular):
+            parts.append([literal])
+            value = values.get(name) if name else None
+            if name == "n" or (name and value is None):
+                parts.append(["{number}" if name == "n" else f"{{{name}}}"])
+            elif value is not None and (number := _number(value, scope)) is not None:
+                parts.append([f"{number:,}"])
+            elif value is not None:
+                known = readings(value, scope)
+                parts.append([f"'{text}'" if conversion == "r" and text.startswith("{") else text for text in known])
+        texts += _joined(parts)
+    return texts
 
 
 def _number(node: ast.expr, scope: Scope) -> int | None:
@@ -225,7 +270,7 @@ def _called(name: str, call: ast.Call, scope: Scope) -> list[str]:
 
 
 def _gives_text(function: ast.FunctionDef) -> bool:
-    return function.returns is not None and ast.unparse(function.returns) in ("str", "str | None")
+    return function.returns is not None and ast.unparse(function.returns) in ("str", "str | None", "Text", "Text | None")
 
 
 def _returned(function: ast.FunctionDef) -> list[ast.expr]:

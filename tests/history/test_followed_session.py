@@ -20,6 +20,7 @@ from lamina.history.places import Origin
 from lamina.history.positions import read_placed
 from lamina.history.sessions import read
 from lamina.history.window_series import window_series
+from lamina.language.text import pack, unpack
 
 HOMES = {"claude-code": agents.claude_home, "codex": agents.codex_home, "pi": agents.pi_home}
 
@@ -189,7 +190,9 @@ def test_a_kept_window_is_that_of_the_file_until_the_file_changes(origin: Origin
     first = FollowedSession(path, Settings(), origin=origin)
     assert first.keep(first.series()) is None
     first.update()
-    kept = msgspec.msgpack.decode(msgspec.msgpack.encode(first.keep(first.series())), type=KeptWindow)
+    kept = msgspec.msgpack.decode(
+        msgspec.msgpack.encode(first.keep(first.series()), enc_hook=pack), type=KeptWindow, dec_hook=unpack
+    )
     smaller = Settings(context_window=50_000)
     again = FollowedSession(path, smaller, origin=origin, kept=kept)
     assert not again.update(), "nothing is read"

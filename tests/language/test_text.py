@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from pathlib import Path
 
+import msgspec
 import pytest
 
 from lamina.language import text as module
-from lamina.language.text import Text, render
+from lamina.language.text import Text, encodable, joined, message, pack, render, unpack
 
 
 @pytest.fixture(autouse=True)
@@ -58,3 +60,19 @@ def test_a_copy_keeps_the_template(copied: object) -> None:
     assert callable(copied)
     text = copied(Text("{n} turn|{n} turns", n=3))
     assert (text, render(text, "zh")) == ("3 turns", "3 轮")
+
+
+def test_a_cache_gives_texts_back_with_their_values() -> None:
+    text = Text("Undo {turns} of {who}.", turns=Text("{n} turn|{n} turns", n=2), who=Path("you"))
+    packed = msgspec.json.encode({"text": text}, enc_hook=pack)
+    again = msgspec.json.decode(packed, type=dict[str, Text], dec_hook=unpack)["text"]
+    assert (again, render(again, "zh")) == ("Undo 2 turns of you.", "撤销 you 的 2 轮。")
+    assert msgspec.json.decode(b'"Kept before."', type=Text, dec_hook=unpack) == "Kept before."
+    assert msgspec.json.encode([text], enc_hook=encodable) == b'["Undo 2 turns of you."]'
+
+
+def test_an_error_says_its_own_text_and_parts_are_joined() -> None:
+    assert render(joined([Text("you"), "b", Text("you")], Text("{first}; {rest}")), "zh") == "你; b; 你"
+    assert joined([]) == ""
+    assert message(ValueError(Text("you"))).template == "you"
+    assert message(PermissionError(13, "x", "/a")) == "/a: permission denied"

@@ -93,7 +93,7 @@ def test_a_replay_whose_process_is_killed_fails_with_a_sentence(calls: tuple[Rep
     os.kill(process_of(job), signal.SIGKILL)
     patient.wait_for(lambda: not job.running)
     assert (job.outcome, job.problem) == ("failed", "its process ended unexpectedly")
-    assert Words("zh").told(job.problem) == "其进程意外结束"
+    assert Words("zh")(job.problem) == "其进程意外结束"
     again = jobs.start(job.files, ["lean"])
     assert again is not job, "it can be started again"
 

@@ -34,6 +34,7 @@ from ..disk.settings_files import lamina_home, user_home
 from ..fork import loop
 from ..fork.host import Bridge, Host, Source
 from ..fork.tool_runner import AskPermission, CompletedCall, DenialWithWords, PermissionAnswer, ToolRunner, tool_runner_for
+from ..language.text import Text
 from ..layers.l7_agents.tools import agent_tool, send_tool
 from ..layers.l7_agents.types import Catalog, load_agent_types
 from ..prompt.instruction_files import Approved
@@ -137,7 +138,7 @@ class Agent:
                 self.agents = AgentPool(self, catalog, self.mail)
                 self.tools = (*self.tools, self.agents.tool)
         if mode is not None and mode not in get_args(Mode):
-            raise InputError("mode", f"unknown mode {mode!r}", f"use one of {', '.join(get_args(Mode))}")
+            raise InputError("mode", f"unknown mode {mode!r}", Text("use one of {options}", options=", ".join(get_args(Mode))))
         self.mode: Mode = mode or read_mode(session.settings.permissions.mode) or "ask"
         self._allowed: tuple[PermissionRule, ...] = ()  # by the user or by this loop, for this conversation
         self._rules: tuple[Permissions, PermissionRules] | None = None

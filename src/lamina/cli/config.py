@@ -93,7 +93,7 @@ def _document(settings: Settings, row: Setting[Any] | None, cwd: Path) -> str:
             for each, found in settings
             if row is None or each is row
         ],
-        "findings": [msgspec.structs.asdict(found) for found in _findings(settings, row)],
+        "findings": [{"key": found.key, "source": found.source, "text": found.text} for found in _findings(settings, row)],
     }
     return json.dumps(document)
 

@@ -20,6 +20,8 @@ from typing import Any, ClassVar, TextIO
 
 import click
 
+from ..language.text import Text
+
 GAP = "  "
 # Assumed if the terminal does not know its width.
 UNKNOWN_WIDTH = 80
@@ -57,9 +59,13 @@ def sentence(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
-def capped(lines: Sequence[str], most: int, more: str = "… and {:,} more") -> list[str]:
+MORE = Text("… and {count:,} more")
+
+
+def capped(lines: Sequence[str], most: int, more: Text = MORE) -> list[str]:
     """Return the first `most` lines and, if some were left out, a line that counts them."""
-    return [*lines[:most], more.format(len(lines) - most)] if len(lines) > most else [*lines]
+    left = len(lines) - most
+    return [*lines[:most], *([Text(more, count=left)] if left > 0 else ())]
 
 
 def local_time(seconds: float) -> datetime:
@@ -118,7 +124,11 @@ def notice(*texts: str) -> None:
 
 def notice_unread(unread: Iterable[str]) -> None:
     """Print sentences about what could not be read, at most MOST_UNREAD of them."""
-    notice(*capped(list(dict.fromkeys(unread)), MOST_UNREAD, "{:,} more could not be read. Run `lamina doctor` to list them."))
+    notice(
+        *capped(
+            list(dict.fromkeys(unread)), MOST_UNREAD, Text("{count:,} more could not be read. Run `lamina doctor` to list them.")
+        )
+    )
 
 
 def color() -> bool | None:

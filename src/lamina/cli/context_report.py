@@ -21,6 +21,7 @@ from ..history.places import NAMES
 from ..history.request_blocks import tokens_of, unrecorded_in
 from ..history.window_report import WindowReport, list_kinds
 from ..history.window_series import window_series
+from ..language.text import SENTENCES, Text, Words, joined
 from ..language.wording import counted, shorten
 from .console import fit, print_result, printable, sentence, wrap_text
 
@@ -36,16 +37,17 @@ WIDEST = 100
 _NUMBERS = 18  # "  1,234,567   12%  "
 SOURCES = {
     "argument": "set when the session was opened",
-    "setting": "from the settings",
-    "environment": "from the environment",
-    "suffix": "from the model's name",
-    "model": "known for this model",
-    "header": "from the beta header",
-    "server": "reported by the server",
-    "default": "assumed",
-    "record": "stated in the session's file",
+    "setting": Text("from the settings"),
+    "environment": Text("from the environment"),
+    "suffix": Text("from the model's name"),
+    "model": Text("known for this model"),
+    "header": Text("from the beta header"),
+    "server": Text("reported by the server"),
+    "default": Text("assumed"),
+    "record": Text("stated in the session's file"),
 }
 
+ENGLISH = Words()
 # Lines shown of a request, half from each end; --json has all blocks.
 MOST_LINES = 60
 SIGNS = {"read": "cached", "partly": "partly", "new": "new", "unknown": ""}
@@ -53,76 +55,91 @@ _COLUMNS = 20  # token count and cache state
 NARROWEST = 60
 
 
-def format_context(
-    report: WindowReport, width: int, *, picture: bool = True, tell: Callable[[str], str] = str
-) -> list[tuple[str, Style]]:
-    """Return the report as styled lines that fit `width`; `picture` adds bars, and `tell` translates."""
+def format_context(report: WindowReport, width: int, *, picture: bool = True, words: Words = ENGLISH) -> list[tuple[str, Style]]:
+    """Return the report as styled lines that fit `width`; `picture` adds bars, in the language of `words`."""
     width = min(width, WIDEST)
-    found = [(printable(tell(name)), tokens) for name, tokens in list_kinds(report)]
+    found = [(printable(words(name)), tokens) for name, tokens in list_kinds(report)]
     named = min(max((cell_len(name) for name, _ in found), default=0), max(8, width - _NUMBERS - 4))
     room = width - named - _NUMBERS - 2 if picture and width >= BARS_FROM else 0
     most = max((tokens for _, tokens in found), default=1)
     whole = max(1, sum(tokens for _, tokens in found))
-    used = f"about {report.tokens:,} of {report.limits.effective:,} tokens, {report.state.percent_left:.0f}% left"
+    used = words(
+        "{model}: about {tokens:,} of {limit:,} tokens, {percent:.0f}% left",
+        model=report.model or Text("no model yet"),
+        tokens=report.tokens,
+        limit=report.limits.effective,
+        percent=report.state.percent_left,
+    )
     bar_line: list[tuple[str, Style]] = []
     if picture:
         drawn = draw_bar(1 - report.state.percent_left / 100, max(8, min(width, 60) - 2), whole=True)
         full = report.state.at_blocking or report.state.above_autocompact
         bar_line = [(f"[{drawn}]", "red" if full else "yellow" if report.state.above_warning else "green")]
-    head = _wrapped(tell(f"{report.model or 'no model yet'}: {used}"), width)
-    shown = [text for sentence in _window(report) for text in _wrapped(tell(sentence), width)]
+    head = _wrapped(used, width)
+    shown = [text for sentence in _window(report) for text in _wrapped(words(sentence), width)]
     for name, tokens in found:
         drawn = draw_bar(tokens / most, room) if room > 0 else ""
         name = fit(name, named)
         shown.append(f"  {name}{' ' * (named - cell_len(name))}{tokens:>11,}{tokens / whole:>5.0%}  {drawn}".rstrip())
-    plain = [*shown, *_repeats(report, width, tell), *_spilled(report, width, tell)]
+    plain = [*shown, *_repeats(report, width, words), *_spilled(report, width, words)]
     return [*((text, "") for text in head), *bar_line, *((text, "") for text in plain)]
 
 
 def _window(report: WindowReport) -> Iterator[str]:
     """Describe the window's size and its thresholds."""
-    limits, why = report.limits, f" ({SOURCES[report.source]})" if report.source else ""
+    limits = report.limits
     reserve = limits.window - limits.effective
-    if limits.window and reserve:
-        yield (
-            f"Context window: {limits.window:,} tokens{why}. {reserve:,} of them are reserved for the answer, "
-            f"{limits.effective:,} are usable."
-        )
-    elif limits.window:
-        yield f"Context window: {limits.window:,} tokens{why}."
+    if limits.window:
+        window = Text("Context window: {tokens:,} tokens.", tokens=limits.window)
+        if report.source:
+            window = Text("Context window: {tokens:,} tokens ({why}).", tokens=limits.window, why=SOURCES[report.source])
+        form = Text("{reserve:,} of them are reserved for the answer, {usable:,} are usable.")
+        parts = [window, Text(form, reserve=reserve, usable=limits.effective)] if reserve else [window]
+        yield joined(parts, SENTENCES)
     if not report.limits_apply:
-        yield f"{NAMES[report.origin]} decides when to compact."
+        yield Text("{agent} decides when to compact.", agent=NAMES[report.origin])
         if report.compacted_at:
-            yield f"The last automatic compaction was at {report.compacted_at:,} tokens."
+            yield Text("The last automatic compaction was at {tokens:,} tokens.", tokens=report.compacted_at)
         return
     compaction = (
-        f"automatic compaction at {limits.starts_at(report.system):,}" if report.autocompact else "automatic compaction is off"
+        Text("automatic compaction at {tokens:,}", tokens=limits.starts_at(report.system))
+        if report.autocompact
+        else Text("automatic compaction is off")
     )
-    yield f"Warning at {limits.warning:,}, {compaction}, full at {limits.blocking:,}."
+    yield Text(
+        "Warning at {warning:,}, {compaction}, full at {blocking:,}.",
+        warning=limits.warning,
+        compaction=compaction,
+        blocking=limits.blocking,
+    )
 
 
 def _wrapped(text: str, width: int) -> list[str]:
     return wrap_text(printable(text), width - 1)
 
 
-def _repeats(report: WindowReport, width: int, tell: Callable[[str], str]) -> Iterator[str]:
+def _repeats(report: WindowReport, width: int, words: Words) -> Iterator[str]:
     repeats = report.parts.repeats
     if repeats:
         total = sum(each.tokens for each in repeats)
-        yield tell(f"Files read more than once, with the tokens of the repeats ({total:,} in total):")
-    rows = [f"  {_fit_end(each.path, max(8, width - 26))}  {tell(f'{each.reads} times')}{each.tokens:>11,}" for each in repeats]
+        yield words(Text("Files read more than once, with the tokens of the repeats ({total:,} in total):", total=total))
+    rows = [
+        f"  {_fit_end(each.path, max(8, width - 26))}  {words(counted(each.reads, 'time'))}{each.tokens:>11,}" for each in repeats
+    ]
     yield from rows[:MOST_REPEATS]
     if len(rows) > MOST_REPEATS:
-        yield f"  {tell(f'and {len(rows) - MOST_REPEATS} more')}"
+        yield f"  {words('and {count} more', count=len(rows) - MOST_REPEATS)}"
 
 
-def _spilled(report: WindowReport, width: int, tell: Callable[[str], str]) -> Iterator[str]:
+def _spilled(report: WindowReport, width: int, words: Words) -> Iterator[str]:
     if report.spilled:
-        yield tell(f"Large results stored in files ({sum(each.size for each in report.spilled):,} bytes in total):")
+        yield words(
+            Text("Large results stored in files ({size:,} bytes in total):", size=sum(each.size for each in report.spilled))
+        )
     for each in report.spilled[-MOST_SPILLED:]:
         yield f"  {_fit_end(each.path, max(8, width - 18))}{each.size:>15,}"
     if len(report.spilled) > MOST_SPILLED:
-        yield f"  {tell(f'and {len(report.spilled) - MOST_SPILLED} older')}"
+        yield f"  {words('and {count} older', count=len(report.spilled) - MOST_SPILLED)}"
 
 
 def draw_bar(share: float, width: int, *, whole: bool = False) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..language.text import Text
 from ..language.wording import counted, plural, shorten
 from .console import local_minute, print_result, printable, sentence
 
@@ -56,7 +57,15 @@ def show_turn(path: Path, records: list[Any], turn: int, *, full: bool, as_json:
     every = list(numbered(records))
     last = max((number for number, _ in every), default=0)
     if turn > last:
-        raise InputError("--turn", f"turn {turn} does not exist (the session has {counted(last, 'turn')})", "choose another turn")
+        raise InputError(
+            "--turn",
+            Text(
+                "turn {turn} does not exist (the session has {n} turn)|turn {turn} does not exist (the session has {n} turns)",
+                turn=turn,
+                n=last,
+            ),
+            "choose another turn",
+        )
     found = [record for number, record in every if number == turn]
     name = name_of(path)
     shown = {

@@ -17,6 +17,7 @@ import click
 from ..core.errors import DiskError
 from ..disk.locks.dream_lock import DreamLock
 from ..disk.trees.rootdir import RootDir
+from ..language.text import Text, Words
 from ..language.wording import counted
 from ..layers.l6_dream.record import DreamRecord, read_record, read_records, request_kill
 from ..layers.l6_dream.run import DreamOutcome
@@ -45,7 +46,8 @@ LOOK_SECONDS = 0.2
 # A dream checks for a stop request twice a second, then abandons the current call and restores what it holds.
 ENDING_SECONDS = 30.0
 NONE_RUNS = "no dream is running"
-STILL_RUNS = "Dream {id} was asked to stop but is still running. Run `lamina dream --watch` to follow it"
+STILL_RUNS = Text("Dream {id} was asked to stop but is still running. Run `lamina dream --watch` to follow it.")
+ENGLISH = Words()
 
 
 def _say(text: str) -> None:
@@ -77,7 +79,7 @@ def _came(came: DreamOutcome, stop: StopRequest, *, as_json: bool) -> int:
     if record is None:
         gate, why = (came.stop.gate, came.stop.why) if came.stop is not None else ("failures", "it did not start")
         print_result({"stopped": gate, "why": why}, (), as_json=as_json)
-        notice(f"No dream was started: {why}.")
+        notice(Text("No dream was started: {why}.", why=why))
         return 1
     if as_json:
         click.echo(document(to_json(record)))
@@ -90,7 +92,7 @@ def _came(came: DreamOutcome, stop: StopRequest, *, as_json: bool) -> int:
 
 
 def _tell(record: DreamRecord) -> None:
-    click.echo(wrapped(f"Dream completed: {describe_outcome(record)}.", width=terminal_width()))
+    click.echo(wrapped(Text("Dream completed: {outcome}.", outcome=describe_outcome(record)), width=terminal_width()))
     for line in list_remarks(record):
         click.echo(f"  {sentence(line)}")
     if list_changes(record):
@@ -116,7 +118,7 @@ def watch(source: MemorySource, *, as_json: bool) -> int:
     elif record.status == "completed":
         _tell(record)
     else:
-        click.echo(f"The dream {printable(describe_outcome(record))}.")
+        click.echo(Text("The dream {outcome}.", outcome=printable(describe_outcome(record))))
     return 0 if record.status == "completed" else 1
 
 
@@ -133,7 +135,7 @@ def kill(source: MemorySource, *, as_json: bool) -> int:
     if as_json:
         click.echo(document(to_json(record)))
     if record.status == "running":
-        raise click.ClickException(f"{STILL_RUNS.format(id=record.id)}.")
+        raise click.ClickException(still_runs(record))
     if not as_json:
         click.echo(printable(describe_end(record)))
     return 0
@@ -160,21 +162,21 @@ def undo(source: MemorySource, dream: str | None, *, again: bool = False, as_jso
 class DreamNarrator:
     """Prints each answer of a dream once, as it arrives."""
 
-    def __init__(self, say: Callable[[str], None], tell: Callable[[str], str] = str) -> None:
-        """`tell` translates what Lamina itself wrote."""
+    def __init__(self, say: Callable[[str], None], words: Words = ENGLISH) -> None:
+        """What Lamina itself wrote is said in the language of `words`."""
         self._say = say
-        self._tell = tell
+        self._words = words
         self._said = 0
         self._phase = "starting"
 
     def __call__(self, record: DreamRecord) -> None:
         for number, turn in enumerate(record.turns[self._said :], self._said + 1):
-            calls = f" ({self._tell(counted(turn.calls, 'call'))})" if turn.calls else ""
-            self._say(f"{number:>3}  {self._tell(sentence(turn.text)) or '…'}{calls}")
+            calls = f" ({self._words(counted(turn.calls, 'call'))})" if turn.calls else ""
+            self._say(f"{number:>3}  {self._words(sentence(turn.text)) or '…'}{calls}")
         self._said = max(self._said, len(record.turns))
         if record.phase != self._phase and record.status == "running":
             self._phase = record.phase
-            self._say(f"     {self._tell(record.phase)}")
+            self._say(f"     {self._words(record.phase)}")
 
 
 def find_running_dream(root: RootDir) -> DreamRecord | None:
@@ -216,7 +218,11 @@ def end_dream(source: MemorySource, *, seconds: float = ENDING_SECONDS) -> tuple
         return read_record(memory.store("private").store.root, record.id) or record, recovered
 
 
+def still_runs(record: DreamRecord) -> Text:
+    return Text(STILL_RUNS, id=record.id)
+
+
 def describe_end(record: DreamRecord) -> str:
     if record.status == "completed":
-        return f"The dream completed before it could be stopped: {describe_outcome(record)}."
-    return f"Stopped dream {record.id}. Memory is as it was before."
+        return Text("The dream completed before it could be stopped: {outcome}.", outcome=describe_outcome(record))
+    return Text("Stopped dream {id}. Memory is as it was before.", id=record.id)

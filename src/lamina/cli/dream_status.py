@@ -16,6 +16,7 @@ from ..disk.locks.dream_lock import DreamLock
 from ..disk.locks.dream_lock_owner import DreamLockHolder
 from ..disk.settings_files import settings_in_force, user_home
 from ..disk.trees.rootdir import RootDir
+from ..language.text import Text, joined
 from ..language.wording import counted
 from ..layers.l6_dream.gates import DreamStop
 from ..layers.l6_dream.record import DreamRecord, read_records
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 # Files named on a screen; --json has them all.
 MOST_NAMED = 5
-PUT_RIGHT = "the next session repairs this, or run `lamina dream --kill`"
+PUT_RIGHT = Text("the next session repairs this, or run `lamina dream --kill`")
 
 
 class DreamStatus(NamedTuple):
@@ -93,7 +94,11 @@ def summarise(known: tuple[DreamRecord, ...]) -> dict[str, Any]:
 def describe_last(known: tuple[DreamRecord, ...]) -> str | None:
     """Describe the last dream's result; None if there was none."""
     last = next((record for record in known if record.status != "running"), None)
-    return None if last is None else f"Last dream: {minute(last.ended or last.started)}, {sentence(describe_outcome(last))}"
+    return (
+        None
+        if last is None
+        else Text("Last dream: {ended}, {last}", ended=minute(last.ended or last.started), last=describe_outcome(last))
+    )
 
 
 def find_running(known: tuple[DreamRecord, ...], holder: DreamLockHolder | None) -> DreamRecord | None:
@@ -108,7 +113,9 @@ def _seconds(last_ns: int | None) -> float | None:
 def _in_the_way(root: RootDir, source: MemorySource, last_ns: int | None, holder: DreamLockHolder | None) -> DreamStop | None:
     """Return why an interactive session would not start a dream at the end of its next turn."""
     if holder is not None and holder.alive and find_switch(source.settings) is None:
-        return DreamStop("lock", f"process {holder.pid} has been dreaming since {minute(holder.since)}")
+        return DreamStop(
+            "lock", Text("process {pid} has been dreaming since {since}", pid=holder.pid, since=minute(holder.since))
+        )
     return find_gate(root, cwd=source.cwd, home=source.home, settings=source.settings, last_ns=last_ns)
 
 
@@ -157,68 +164,88 @@ def _iso(seconds: float | None) -> str | None:
 
 def status_lines(found: DreamStatus) -> Iterator[str]:
     if found.running is not None:
-        yield f"Running: {_running(found.running, found.holder)}"
-    yield f"Last dream: {minute(found.last) if found.last is not None else 'none yet'}"
+        yield _running(found.running, found.holder)
+    yield Text("Last dream: {last}", last=minute(found.last) if found.last is not None else Text("none yet"))
     if found.running is None:
-        yield "Next: at the end of the next turn" if found.stop is None else f"Next: not yet, {found.stop.why}"
+        yield (
+            Text("Next: at the end of the next turn")
+            if found.stop is None
+            else Text("Next: not yet, {why}", why=Text.whole(found.stop.why))
+        )
     if found.waiting:
-        yield f"Pending memory changes: {found.waiting} (lamina inbox)"
+        yield Text("Pending memory changes: {waiting} (lamina inbox)", waiting=found.waiting)
     for record in found.records:
         if record is not found.running:
-            yield f"  {record.id}  {describe_outcome(record)}"
+            yield Text("  {id}  {outcome}", id=record.id, outcome=describe_outcome(record))
 
 
-def _running(record: DreamRecord, holder: DreamLockHolder | None) -> str:
+def _running(record: DreamRecord, holder: DreamLockHolder | None) -> Text:
     if holder is not None and not holder.alive:
-        return f"{record.id}, but its process {record.pid} has died; {PUT_RIGHT}"
-    answers = counted(len(record.turns), "answer")
-    return f"{record.id} since {minute(record.started)}, process {record.pid}, {record.phase}, {answers} so far"
+        form = Text("Running: {id}, but its process {pid} has died; {repair}")
+        return Text(form, id=record.id, pid=record.pid, repair=PUT_RIGHT)
+    return Text(
+        "Running: {id} since {started}, process {pid}, {phase}, {answers} so far",
+        id=record.id,
+        started=minute(record.started),
+        pid=record.pid,
+        phase=Text.whole(record.phase),
+        answers=counted(len(record.turns), "answer"),
+    )
 
 
-def describe_outcome(record: DreamRecord) -> str:
+def describe_outcome(record: DreamRecord) -> Text:
     """Describe the result of a dream as a clause without a full stop."""
     match record.status:
         case "running":
-            return f"was interrupted; {PUT_RIGHT}"
+            return Text("was interrupted; {repair}", repair=PUT_RIGHT)
         case "completed":
-            cut = f" (cut short: {sentence(record.why)})" if record.why else ""
-            changes = f"{', '.join(list_changes(record)) or 'nothing to change'}{cut}"
-            return f"was partly undone; {PUT_RIGHT}" if record.phase == "undoing" else changes
+            if record.phase == "undoing":
+                return Text("was partly undone; {repair}", repair=PUT_RIGHT)
+            changes = joined(list_changes(record) or [Text("nothing to change")])
+            if not record.why:
+                return changes
+            return Text("{changes} (cut short: {why})", changes=changes, why=Text.whole(sentence(record.why)))
         case "undone":
-            return "was undone"
+            return Text("was undone")
         case "failed" | "killed":
-            word = "was stopped" if record.status == "killed" else "failed"
-            left = f"some memories were changed; {PUT_RIGHT}" if record.phase == "applying" else "nothing was changed"
-            return f"{word}: {sentence(record.why) or 'unknown reason'}; {left}"
+            left = Text("nothing was changed")
+            if record.phase == "applying":
+                left = Text("some memories were changed; {repair}", repair=PUT_RIGHT)
+            form = Text("was stopped: {why}; {left}" if record.status == "killed" else "failed: {why}; {left}")
+            return Text(form, why=Text.whole(sentence(record.why) or "unknown reason"), left=left)
 
 
 def describe_undo(undone: UndoneDream, *, again: bool = False) -> str:
     index_only = not undone.back and not undone.left
-    what = "the index" if index_only else counted(len(undone.back), "memory")
-    if again:
-        return f"Applied dream {undone.record.id} again: changed {what}."
-    return f"Undid dream {undone.record.id}: restored {what}."
+    what = Text("the index") if index_only else counted(len(undone.back), "memory")
+    form = Text("Applied dream {id} again: changed {what}." if again else "Undid dream {id}: restored {what}.")
+    return Text(form, id=undone.record.id, what=what)
 
 
-def list_changes(record: DreamRecord) -> list[str]:
+def list_changes(record: DreamRecord) -> list[Text]:
     added, changed = record.written()
-    parts = [("merged", record.merged), ("added", added), ("changed", changed), ("removed", record.removed)]
-    changes = [f"{word} {len(files)} ({_some(files)})" for word, files in parts if files]
+    parts = (
+        (Text("merged {count} ({names})"), record.merged),
+        (Text("added {count} ({names})"), added),
+        (Text("changed {count} ({names})"), changed),
+        (Text("removed {count} ({names})"), record.removed),
+    )
+    changes = [Text(form, count=len(files), names=_some(files)) for form, files in parts if files]
     return [
         *changes,
-        *(["repaired the index"] if INDEX in record.files else []),
-        *([f"{counted(len(record.waiting), 'change')} pending approval"] if record.waiting else []),
+        *([Text("repaired the index")] if INDEX in record.files else []),
+        *([Text("{n} change pending approval|{n} changes pending approval", n=len(record.waiting))] if record.waiting else []),
     ]
 
 
 def _some(files: Sequence[str]) -> str:
-    more = f" and {len(files) - MOST_NAMED} more" if len(files) > MOST_NAMED else ""
-    return ", ".join(file.removesuffix(".md") for file in files[:MOST_NAMED]) + more
+    names = ", ".join(file.removesuffix(".md") for file in files[:MOST_NAMED])
+    return Text("{names} and {count} more", names=names, count=len(files) - MOST_NAMED) if len(files) > MOST_NAMED else names
 
 
 def list_remarks(record: DreamRecord) -> Iterator[str]:
     """Return remarks about skipped files and pending changes."""
-    left = [f"left unchanged: {one.file} {one.why}" for one in record.skipped]
-    yield from capped(left, MOST_NAMED, "and {} more left unchanged; --json lists them")
+    left = [Text("left unchanged: {file} {why}", file=one.file, why=Text.whole(one.why)) for one in record.skipped]
+    yield from capped(left, MOST_NAMED, Text("and {count:,} more left unchanged; --json lists them"))
     if record.waiting:
-        yield "Run `lamina inbox` to review the pending changes."
+        yield Text("Run `lamina inbox` to review the pending changes.")

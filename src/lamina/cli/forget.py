@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..language.text import Text, joined
 from ..language.wording import counted
 from . import options
 from .console import capped, print_result, printable, waiting
@@ -48,14 +49,14 @@ def forget_command(
         if dry_run or not yes:
             find_left(home, job, planned, os.environ)
     if dry_run:
-        print_result(told(planned) | {"dry_run": True}, describe_report(planned, "would be removed"), as_json=as_json)
+        print_result(told(planned) | {"dry_run": True}, _report(planned, done=False), as_json=as_json)
         return 0
     if planned.done and not yes:
-        click.echo(describe_report(planned, "would be removed"), err=True)
+        click.echo(_report(planned, done=False), err=True)
         options.confirm("Remove it permanently?")
     with waiting("Removing it and checking that nothing is left"):
         done = run_job(home, path, job, planned, os.environ)
-    print_result(told(done) | {"dry_run": False}, describe_report(done, "removed"), as_json=as_json)
+    print_result(told(done) | {"dry_run": False}, _report(done, done=True), as_json=as_json)
     return 0 if done.is_complete() else 1
 
 
@@ -66,33 +67,47 @@ def _resume(home: Path, *, as_json: bool) -> int:
 
     with waiting("Removing what is left and checking again"):
         done = resume_jobs(home, os.environ)
-    rows = [f"Forget {job.subject!r}:\n{describe_report(report, 'removed')}" for job, report in done] or [
-        "No forget is unfinished."
-    ]
+    rows = [f"Forget {job.subject!r}:\n{_report(report, done=True)}" for job, report in done] or ["No forget is unfinished."]
     print_result([{"subject": job.subject} | told(report) for job, report in done], printable("\n".join(rows)), as_json=as_json)
     return 0 if all(report.is_complete() for _, report in done) else 1
 
 
-def describe_report(report: ForgetReport, verb: str) -> str:
-    def extent(item: ForgottenFile) -> str:
-        return "whole file" if item.action == "removed" else counted(item.places, "place")
+def _report(report: ForgetReport, *, done: bool) -> str:
+    return printable("\n".join(describe_report(report, done=done)))
 
-    rows = capped([f"{item.kind}: {item.path} ({extent(item)})" for item in report.done], SHOWN, "… and {:,} more")
-    counts = ", ".join(f"{count} in {kind}" for kind, count in sorted(report.counts().items()))
-    none = f"Nothing {'was ' if verb == 'removed' else ''}{verb}." if report.skipped or report.left else "No matches found."
-    rows.append(f"{verb.capitalize()}: {counts}." if counts else none)
-    rows += [f"Not done: {one.path}: {one.why}" for one in report.skipped]
+
+def describe_report(report: ForgetReport, *, done: bool) -> list[str]:
+    """Return what a forget did, or without `done` would do."""
+
+    def extent(item: ForgottenFile) -> Text:
+        return Text("whole file") if item.action == "removed" else counted(item.places, "place")
+
+    files = [
+        Text("{kind}: {path} ({extent})", kind=Text.whole(item.kind), path=item.path, extent=extent(item)) for item in report.done
+    ]
+    rows = capped(files, SHOWN)
+    counts = [Text("{count} in {kind}", count=count, kind=Text.whole(kind)) for kind, count in sorted(report.counts().items())]
+    if counts:
+        rows.append(Text("Removed: {counts}." if done else "Would be removed: {counts}.", counts=joined(counts)))
+    elif report.skipped or report.left:
+        rows.append(Text("Nothing was removed." if done else "Nothing would be removed."))
+    else:
+        rows.append(Text("No matches found."))
+    rows += [Text("Not done: {path}: {why}", path=one.path, why=Text.whole(one.why)) for one in report.skipped]
     # A skipped session stands for its other files too.
     named = {part for one in report.skipped for part in (Path(one.path), Path(one.path).with_suffix(""))}
-    left = [f"Left: {one.path}: {one.why}" for one in report.left if named.isdisjoint({Path(one.path), *Path(one.path).parents})]
-    rows += capped(left, SHOWN, "Left: {:,} more; --json lists them.")
+    left = [
+        Text("Left: {path}: {why}", path=one.path, why=Text.whole(one.why))
+        for one in report.left
+        if named.isdisjoint({Path(one.path), *Path(one.path).parents})
+    ]
+    rows += capped(left, SHOWN, Text("Left: {count:,} more; --json lists them."))
     if report.scope:
-        rows.append(f"Searched: {report.scope}.")
+        rows.append(Text("Searched: {scope}.", scope=report.scope))
     if report.outside:
-        held = ", ".join(
-            counted(count, {"sessions": "session", "memories": "memory"}[kind]) for kind, count in report.outside.items()
-        )
-        rows.append(f"Other projects hold it too: {held}. Use --all-projects to include them.")
+        nouns = {"sessions": "session", "memories": "memory"}
+        held = joined(counted(count, nouns[kind]) for kind, count in report.outside.items())
+        rows.append(Text("Other projects hold it too: {held}. Use --all-projects to include them.", held=held))
     if report.unfinished:
-        rows.append("Unfinished. Run `lamina forget --resume` to finish it.")
-    return printable("\n".join(rows))
+        rows.append(Text("Unfinished. Run `lamina forget --resume` to finish it."))
+    return rows

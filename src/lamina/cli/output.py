@@ -11,13 +11,13 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, assert_never
 from uuid import uuid4
 
 from ..core.usage import Usage
 from ..history.session_stats import SideCost
-from ..language.wording import counted
+from ..language.text import Text
 from ..providers.models import cost
 from .console import document, printable
 from .signals import SIGHUP, SIGPIPE, StopRequest
@@ -74,10 +74,15 @@ class StdoutSink:
         self._stop.request(SIGPIPE if self.trouble or isinstance(error, BrokenPipeError) else SIGHUP)
 
 
-def describe_retry(event: Mapping[str, Any], tell: Callable[..., str] = str.format) -> str:
+def describe_retry(event: Mapping[str, Any]) -> Text:
     """Say why a call failed and when it is sent again."""
-    told = {"error": event["error"], "attempt": event["attempt"], "most": event["max_retries"]}
-    return tell("{error} Retry {attempt} of {most} in {seconds} s.", seconds=f"{event['seconds']:.1f}", **told)
+    return Text(
+        "{error} Retry {attempt} of {most} in {seconds:.1f} s.",
+        error=event["error"],
+        attempt=event["attempt"],
+        most=event["max_retries"],
+        seconds=event["seconds"],
+    )
 
 
 def price(model: str, usage: Usage) -> float | None:
@@ -259,7 +264,10 @@ def ending_of(answer: TurnResult) -> tuple[Ending, str]:
     """Return the result subtype of a finished turn, and its text."""
     match answer.ended:
         case "rounds":
-            return "error_max_turns", answer.text or f"The turn was not finished after {counted(answer.rounds, 'model call')}."
+            return "error_max_turns", answer.text or Text(
+                "The turn was not finished after {n} model call.|The turn was not finished after {n} model calls.",
+                n=answer.rounds,
+            )
         case "refused":
             return "error_during_execution", answer.text or REFUSED
         case "answered" | "cut off" | "stopped":

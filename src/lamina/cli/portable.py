@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..language.text import Text
 from ..maintenance.transfer.formats import FORMATS, WRITTEN_FORMATS, Format, WrittenFormat
 from . import options
 from .console import capped, notice, print_result, sentence, waiting
@@ -116,7 +117,7 @@ def _print_report(report: TransferReport, *, as_json: bool, what: str, act: str 
 
 def _lines(report: TransferReport, what: str) -> Iterator[str]:
     items = [_line(item) for outcome in SHOWN for item in report.items if item.outcome == outcome]
-    yield from capped(items, MOST_SHOWN, "… and {:,} more; --json lists all.")
+    yield from capped(items, MOST_SHOWN, Text("… and {count:,} more; --json lists all."))
     parts = [f"{len(names):,} {outcome}" for outcome in (*SHOWN, "unchanged") if (names := report.named(outcome))]
     dry = "Dry run, nothing was written. " if report.dry_run else ""
     kept = " Conflicts were kept as they are; use --replace to overwrite them." if report.named("conflict") else ""

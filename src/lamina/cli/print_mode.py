@@ -14,19 +14,20 @@ from functools import partial as bind
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import Aborted, InputError, LaminaError, SettingError
+from ..language.text import Shown, Text, Words, message
 from .console import notice
 from .options import find_home
 from .output import JsonOutput, StdoutSink, TextOutput, TurnTally, describe_retry, ending_of
 from .signals import StoppableProvider, StopRequest
 from .start import OFFLINE, ChatOptions, find_newest, is_model_unset, load_chat_settings, open_agent, open_provider_again
-from .terminal.texts import Language, detect_language, locale_language, translate, translate_line, translate_notice
+from .terminal.language import detect_language, locale_language
 
 if TYPE_CHECKING:
     from ..agent.agent import Agent
 
 # How long background agents may take after the answer. Their cost is part of the result.
 AGENT_SECONDS = 60.0
-CUT_OFF = "The answer was cut off at the output limit."
+CUT_OFF = Text("The answer was cut off at the output limit.")
 
 
 def answer(prompt: str, options: ChatOptions, *, form: str = "text", partial: bool = False) -> int:
@@ -49,8 +50,7 @@ def answer(prompt: str, options: ChatOptions, *, form: str = "text", partial: bo
             tally.heard(event)
             out.event(event)
             if event["type"] == "retry":
-                error = translate_line(language, event["error"])
-                tell(describe_retry({**event, "error": error}, bind(translate, language)))
+                tell(describe_retry(event))
 
         with closing(provider), open_agent(options, settings, provider, home=home, resume=again, on_event=heard) as agent:
             told = len(agent.session.notices)
@@ -63,19 +63,21 @@ def answer(prompt: str, options: ChatOptions, *, form: str = "text", partial: bo
         if agent.session.status.write_error:
             tell(agent.session.status.write_error)
     if sink.trouble:
-        tell(f"Standard output: {sink.trouble}. The answer printed is incomplete; the session has all of it.")
+        tell(
+            Text("Standard output: {trouble}. The answer printed is incomplete; the session has all of it.", trouble=sink.trouble)
+        )
         return 1
     return code
 
 
-def _language_of(prompt: str) -> Language:
+def _language_of(prompt: str) -> Shown:
     """Return the language of the notices: that of the prompt, where standard error can show it."""
     encoding = sys.stderr.encoding or "utf-8"  # a stream without an encoding takes every character
     return detect_language(prompt, locale_language(os.environ)) if encoding.lower().startswith("utf") else "en"
 
 
-def _tell_in(language: Language, *texts: str) -> None:
-    notice(*(translate_notice(language, text) for text in texts))
+def _tell_in(language: Shown, *texts: str) -> None:
+    notice(*map(Words(language), texts))
 
 
 def _turn(agent: Agent, prompt: str, out: TextOutput | JsonOutput, stop: StopRequest, tell: Callable[..., None]) -> int:
@@ -92,7 +94,7 @@ def _turn(agent: Agent, prompt: str, out: TextOutput | JsonOutput, stop: StopReq
     except LaminaError as error:
         _end_agents(agent, 0.0)
         out.end("error_during_execution", str(error))
-        tell(str(error))
+        tell(message(error))
         return 2 if isinstance(error, InputError | SettingError) else 1
     ending, words = ending_of(done)
     out.end(ending, words)

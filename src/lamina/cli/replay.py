@@ -10,6 +10,7 @@ import click
 
 from ..core.errors import InputError, NoSuchSession
 from ..core.policy import POLICIES
+from ..language.text import Text
 from ..replay.variants import ALL, LAYERS, TTLS
 from . import options
 from .console import ProgressLine, capped, color, folded, notice, print_result, print_table, sentence, terminal_width
@@ -114,7 +115,7 @@ def replay_command(
         report = replay(files, wanted, on_session=on_session)
     if not report.sessions:
         if len(report.skipped) > 1:
-            notice(*capped(report.skipped, MOST_SENTENCES, "and {} more"))
+            notice(*capped(report.skipped, MOST_SENTENCES, Text("and {count} more")))
         raise InputError("replay", _why_none(recordings, files, report), "pass transcripts of Lamina, Claude Code, Codex or pi")
     if wanted.comparison_model is not None and wanted.comparison_model.trouble is not None:
         notice(wanted.comparison_model.trouble)
@@ -190,7 +191,7 @@ def _print_figures(report: ReplayReport, billing: Billing) -> None:
     for remark in folded(remarks(report, billing)):
         click.echo(remark)
     told = [*report.skipped, *report.damaged]
-    notice(*capped(told, MOST_SENTENCES, "and {} more; --json lists them all."))
+    notice(*capped(told, MOST_SENTENCES, Text("and {count} more; --json lists them all.")))
 
 
 def _print_requests(report: ReplayReport, billing: Billing) -> None:

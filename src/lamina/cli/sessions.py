@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from ..language.text import Text
 from ..language.wording import counted, shorten
 from . import completion, options
 from .console import (
@@ -180,7 +181,7 @@ def _plan_rows(planned: RetentionPlan) -> dict[str, Any]:
 
 def _shown_plan(planned: RetentionPlan, verb: str) -> str:
     sizes = [f"{one.files.id}  {one.size:,} bytes" for one in planned.remove]
-    rows = capped(sizes, MOST_LISTED, "… and {} more")
+    rows = capped(sizes, MOST_LISTED, Text("… and {count} more"))
     rows.append(f"{counted(len(planned.remove), 'session')} {verb}.")
     rows += [f"Kept {one.files.id}: {one.why}." for one in planned.keep]
     return printable("\n".join(rows))

@@ -19,6 +19,7 @@ from ..disk.paths.project import slug
 from ..disk.settings_files import settings_in_force, user_home
 from ..disk.transcripts.resume import last_model
 from ..disk.transcripts.search import find_transcript, newest_transcript
+from ..language.text import Text
 from ..session.base import working
 from ..session.provider import open_chosen_provider
 from .options import find_home
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
     from ..tools.permissions.request import Mode
     from .signals import StoppableProvider
 
-OFFLINE = "No provider is configured, so the offline stand-in answers. Set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a model."
+OFFLINE = Text(
+    "No provider is configured, so the offline stand-in answers. Set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a model."
+)
 # System prompt and tools never fill a window of this size; for smaller ones they are counted at the start.
 ROOMY = 40_000
 

@@ -21,6 +21,7 @@ from ..history.catalogue import scan_added
 from ..history.copies import added_records, older_files
 from ..history.session_stats import AGENT_PURPOSES
 from ..history.sessions import name_of
+from ..language.text import Text
 from ..language.wording import counted, short_count
 from ..providers.amounts import Amount
 from ..providers.models import FREE
@@ -376,7 +377,7 @@ def _print_sessions(rows: list[tuple[SourceSession, SessionStats]], billing: Bil
     header = list(shown[0])
     print_table(header, [list(cells.values()) for cells in shown], right=header[1:-1])
     if len(rows) > MOST_ROWS:
-        click.echo(f"and {len(rows) - MOST_ROWS} more")
+        click.echo(Text("and {rows} more", rows=len(rows) - MOST_ROWS))
     notice(*shared)
 
 

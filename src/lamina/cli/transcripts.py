@@ -22,6 +22,7 @@ from ..disk.transcripts.search import MIN_BEGINNING, find_transcript
 from ..history import sessions as sources
 from ..history.places import NAMES
 from ..history.sessions import SourceSession, fold_subagents, format_of, homes_of
+from ..language.text import Text
 from ..language.wording import counted
 from .console import ProgressLine, capped, notice, notice_unread
 
@@ -66,7 +67,7 @@ def name_rows(found: list[SourceSession]) -> tuple[list[str], list[str]]:
         for name, same in files.items()
         if len(same) > 1
     ]
-    return names, capped(shared, MOST_SHARED, "… and {:,} more. Use --json to list the files.")
+    return names, capped(shared, MOST_SHARED, Text("… and {count:,} more. Use --json to list the files."))
 
 
 def locate(session: str, cwd: Path, *, edit: bool = False) -> Path:
@@ -166,7 +167,7 @@ def _unreadable(path: Path, error: OSError) -> DiskError | InputError:
         return InputError("session", f"file {path} not found", REMEDY)
     if error.errno in (errno.EACCES, errno.EPERM):
         return DiskError(str(path), "permission denied", "change its permissions or ask its owner")
-    return DiskError(str(path), f"cannot be read ({os.strerror(error.errno or 0).lower()})")
+    return DiskError(str(path), Text("cannot be read ({reason})", reason=os.strerror(error.errno or 0).lower()))
 
 
 def _why(head: bytes, read: int, skipped: int) -> str:

@@ -12,7 +12,8 @@ from ..core.blocks import Block
 from ..core.blocks import text as text_block
 from ..core.errors import InputError
 from ..core.records import Pin
-from ..language.wording import counted, plural
+from ..language.text import Text
+from ..language.wording import counted
 from .state import Conversation
 from .window.estimate import estimate
 from .window.features import measure_all
@@ -73,6 +74,11 @@ def tell_cut(c: Conversation, cut: Sequence[str]) -> None:
         c.cut_pins.update(new)
         names = ", ".join(pin[:8] for pin in new)
         c.notify(
-            f"The pins are too large for this window, so {names} {plural(len(new), 'is', 'are')} shortened from now on. "
-            "The transcript has the full text: expand a pin by its id to see it."
+            Text(
+                "The pins are too large for this window, so {names} is shortened from now on. The transcript has the "
+                "full text: expand a pin by its id to see it.|The pins are too large for this window, so {names} are "
+                "shortened from now on. The transcript has the full text: expand a pin by its id to see it.",
+                names=names,
+                n=len(new),
+            )
         )

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..core.view import Item, View
+from ..language.text import Text
 from .state import Conversation
 from .triggers import FIRST_REMINDER, last_compaction
 from .triggers import base as base_now
@@ -46,9 +47,11 @@ class Balance(msgspec.Struct, frozen=True):
         return self.gain >= least_gain and self.debt + calls * self.coming > factor * self.price
 
     def sentence(self) -> str:
-        return (
-            f"by price: reading the older messages again cost {self.debt:,.0f} input tokens since the last compaction, "
-            f"and a compaction costs {self.price:,.0f}"
+        return Text(
+            "by price: reading the older messages again cost {debt:,.0f} input tokens since the last compaction, "
+            "and a compaction costs {price:,.0f}",
+            debt=self.debt,
+            price=self.price,
         )
 
 

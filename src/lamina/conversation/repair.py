@@ -19,6 +19,7 @@ from ..core.blocks import Wire, content_text, digest_of
 from ..core.errors import BadRequest
 from ..core.message_list import OPENING
 from ..core.prefix import first_difference
+from ..language.text import Text
 from .request import RefusedBlocks
 from .state import Conversation
 
@@ -47,7 +48,7 @@ def leave_out(c: Conversation, error: BadRequest) -> bool:
     refused.blocks |= rejected
     refused.first = len(c.prompt.base) + first_difference(chain_of(messages), chain_of(mended))
     c.record_event(EVENT, {"why": str(error), "blocks": _names(refused.blocks)})
-    c.notify(f"The server refused part of the conversation, which is left out from now on ({error}).")
+    c.notify(Text("The server refused part of the conversation, which is left out from now on ({error}).", error=error))
     return True
 
 

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from ..language.text import Text
 from ..language.wording import plural
 from .settings import Billing, Settings
 from .usage import Usage
@@ -93,9 +94,12 @@ class Out(msgspec.Struct, frozen=True):
         amount = f"{self.used:,} of {self.limit:,} {unit}"
         if self.what == "dollars":
             amount = f"${self.used:.2f} of ${self.limit:.2f}" if billing == "list" else "the limit of its cost"
-        return (
-            f"Background work is paused until tomorrow: today's budget is used up ({amount}). The conversation continues without it. "
-            f"Run `lamina stats --ledger` for details, or raise the limit with lamina.budget{self.what.capitalize()}."
+        return Text(
+            "Background work is paused until tomorrow: today's budget is used up ({amount}). The conversation "
+            "continues without it. Run `lamina stats --ledger` for details, or raise the limit with "
+            "lamina.budget{what}.",
+            amount=amount,
+            what=self.what.capitalize(),
         )
 
 

@@ -42,16 +42,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..language.text import Text
+
+
+def error_message(subject: str, problem: str, remedy: str = "") -> Text:
+    """Return the message of an error or finding: what is affected, what is wrong, and what to do."""
+    form = Text("{subject}: {problem}; {remedy}." if remedy else "{subject}: {problem}.")
+    return Text(form, subject=subject, problem=Text.whole(problem), remedy=Text.whole(remedy))
+
+
+def setting_message(key: str, place: str, problem: str, remedy: str) -> Text:
+    return error_message(Text("Setting {key} ({place})", key=key, place=Text.whole(place)), problem, remedy)
+
 
 class LaminaError(Exception):
-    """Base class of all errors that Lamina raises on purpose."""
+    """Base class of all errors that Lamina raises on purpose. Its first argument is the message, a `Text`."""
 
 
 class Aborted(LaminaError):
     """The user stopped the turn; the conversation so far is kept."""
 
     def __init__(self) -> None:
-        super().__init__("Stopped. The conversation so far is kept, and the next message continues from there.")
+        super().__init__(Text("Stopped. The conversation so far is kept, and the next message continues from there."))
 
 
 class UsageError(LaminaError):
@@ -62,8 +74,10 @@ class SessionClosed(UsageError):
     """A method was called after `close` or `abort`."""
 
     def __init__(self, session_id: str, *, in_memory: bool = False) -> None:
-        advice = f"Reopen it with resume={session_id!r}." if not in_memory else "It was kept in memory only; open a new one."
-        super().__init__(f"Session {session_id} is closed. {advice}")
+        advice = Text("It was kept in memory only; open a new one.")
+        if not in_memory:
+            advice = Text("Reopen it with resume={session_id!r}.", session_id=session_id)
+        super().__init__(Text("Session {session_id} is closed. {advice}", session_id=session_id, advice=advice))
         self.session_id = session_id
 
 
@@ -78,7 +92,7 @@ class NotCompacted(UsageError):
     """A compaction on request changed nothing: it is turned off, a hook refused it, or there was nothing to gain."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"Nothing was compacted: {why.rstrip('.')}.")
+        super().__init__(Text("Nothing was compacted: {why}.", why=Text.whole(why.rstrip("."))))
         self.why = why
 
 
@@ -86,7 +100,9 @@ class UndoOrder(UsageError):
     """A later decision must be undone first."""
 
     def __init__(self, asked: str, first: str) -> None:
-        super().__init__(f"Cannot undo {asked} yet. Undo {first} first: it is newer and depends on {asked}.")
+        super().__init__(
+            Text("Cannot undo {asked} yet. Undo {first} first: it is newer and depends on {asked}.", asked=asked, first=first)
+        )
         self.asked = asked
         self.first = first
 
@@ -95,7 +111,7 @@ class InputError(LaminaError):
     """An argument or an external value has the wrong form."""
 
     def __init__(self, where: str, problem: str, remedy: str = "") -> None:
-        super().__init__(f"{where}: {problem}" + (f"; {remedy}." if remedy else "."))
+        super().__init__(error_message(Text.whole(where), problem, remedy))
         self.where = where
         self.problem = problem
         self.remedy = remedy
@@ -105,7 +121,7 @@ class SettingError(LaminaError):
     """A setting cannot be used. The message names its file and key."""
 
     def __init__(self, key: str, source: str, problem: str, remedy: str = "") -> None:
-        super().__init__(f"Setting {key} ({source}): {problem}" + (f"; {remedy}." if remedy else "."))
+        super().__init__(setting_message(key, source, problem, remedy))
         self.key = key
         self.source = source
         self.problem = problem
@@ -117,8 +133,12 @@ class WindowFull(LaminaError):
 
     def __init__(self, count: int, limit: int) -> None:
         super().__init__(
-            f"The conversation has about {count:,} tokens and the limit is {limit:,}. "
-            "Compact it (/compact), undo, or start a new session (/clear) before sending the next message."
+            Text(
+                "The conversation has about {count:,} tokens and the limit is {limit:,}. Compact it (/compact), "
+                "undo, or start a new session (/clear) before sending the next message.",
+                count=count,
+                limit=limit,
+            )
         )
         self.count = count
         self.limit = limit
@@ -128,7 +148,7 @@ class DiskError(LaminaError):
     """A file could not be read or written. Its old content is intact."""
 
     def __init__(self, path: str, problem: str, remedy: str = "") -> None:
-        super().__init__(f"{path}: {problem}" + (f"; {remedy}." if remedy else "."))
+        super().__init__(error_message(path, problem, remedy))
         self.path = path
         self.problem = problem
         self.remedy = remedy
@@ -163,7 +183,7 @@ class LockHeld(DiskError):
     """Another live process holds the lock."""
 
     def __init__(self, path: str, holder: str = "another process") -> None:
-        super().__init__(path, f"is in use by {holder}", "close it there first")
+        super().__init__(path, Text("is in use by {holder}", holder=Text.whole(holder)), "close it there first")
         self.holder = holder
 
 
@@ -189,7 +209,13 @@ class NoSuchSession(TranscriptError):
     """No session has this id."""
 
     def __init__(self, session_id: str, where: str) -> None:
-        super().__init__(f"Session {session_id!r} not found in {where}. Run `lamina sessions list --all` to see the ids.")
+        super().__init__(
+            Text(
+                "Session {session_id!r} not found in {where}. Run `lamina sessions list --all` to see the ids.",
+                session_id=session_id,
+                where=where,
+            )
+        )
         self.session_id = session_id
         self.where = where
 
@@ -199,8 +225,13 @@ class NewerVersion(TranscriptError):
 
     def __init__(self, path: str, found: int, known: int) -> None:
         super().__init__(
-            f"{path}: written in format {found} by a newer version of Lamina; this version writes format {known}. "
-            "Upgrade to continue the session; reading it still works."
+            Text(
+                "{path}: written in format {found} by a newer version of Lamina; this version writes format {known}. "
+                "Upgrade to continue the session; reading it still works.",
+                path=path,
+                found=found,
+                known=known,
+            )
         )
         self.path = path
         self.found = found
@@ -290,7 +321,7 @@ class EncoderUnavailable(LaminaError):
     """Recall cannot compare by meaning. It goes on with words."""
 
     def __init__(self, why: str, hint: str) -> None:
-        super().__init__(f"Memories are compared by words only: {why}. {hint}")
+        super().__init__(Text("Memories are compared by words only: {why}. {hint}", why=why, hint=hint))
         self.why = why
         self.hint = hint
 
@@ -305,6 +336,12 @@ class MissingExtra(LaminaError):
 
     def __init__(self, package: str, extra: str) -> None:
         run = install_command(extra)
-        super().__init__(f"The package {package} is not installed. Run {run} in Lamina's source directory to install it.")
+        super().__init__(
+            Text(
+                "The package {package} is not installed. Run {run} in Lamina's source directory to install it.",
+                package=package,
+                run=run,
+            )
+        )
         self.package = package
         self.extra = extra

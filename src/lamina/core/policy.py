@@ -11,6 +11,7 @@ from typing import Annotated
 
 import msgspec
 
+from ..language.text import Text
 from .errors import InputError
 
 # Far above any window, budget or file size, and still exact in every JSON reader.
@@ -310,4 +311,8 @@ def named_policy(name: str) -> Policy:
     try:
         return POLICIES[name]
     except KeyError:
-        raise InputError("policy", f"unknown policy {name!r}", f"use one of {', '.join(sorted(POLICIES))}") from None
+        raise InputError(
+            "policy",
+            Text("unknown policy {name!r}", name=name),
+            Text("use one of {options}", options=", ".join(sorted(POLICIES))),
+        ) from None

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from ..language.text import encodable
 from .blocks import Block, Role, Text, Wire, read_content, scrub
 from .errors import InputError
 from .fence import Fenced, escape, reminder
@@ -264,9 +265,9 @@ def write_record(record: Record, envelope: Envelope, moved: Mapping[str, str] = 
     if parent_for_readers != parent:
         line["lamina"]["parent"] = parent
     try:
-        return msgspec.json.encode(line)
+        return msgspec.json.encode(line, enc_hook=encodable)
     except UnicodeEncodeError:  # a lone surrogate in the name of a directory or in an id from a server
-        return msgspec.json.encode(scrub(line))
+        return msgspec.json.encode(scrub(line), enc_hook=encodable)
 
 
 def _body(record: Record) -> Wire:

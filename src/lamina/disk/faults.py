@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from ..core.errors import DiskError, DiskFull, LockUnsupported, PathRefused, ReadOnly
+from ..language.text import Text
 from .regular_file import IrregularFile
 
 
@@ -36,7 +37,7 @@ _NO_LOCKS = _codes("ENOLCK", "ENOSYS", "EOPNOTSUPP", "ENOTSUP", "EINVAL")
 def disk_error(error: OSError, path: str | os.PathLike[str]) -> DiskError:
     where = os.fspath(path)
     if isinstance(error, IrregularFile):
-        return PathRefused(where, f"is {error.kind}", "name a regular file")
+        return PathRefused(where, Text("is {kind}", kind=Text.whole(error.kind)), "name a regular file")
     if error.errno in _FULL:
         return DiskFull(where)
     if error.errno in _READ_ONLY:

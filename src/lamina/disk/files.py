@@ -19,6 +19,7 @@ import os
 from collections.abc import Callable
 
 from ..core.errors import DiskError
+from ..language.text import Text
 from .crash_points import point
 from .dirfd import READ, Dir, open_parent, open_plain
 from .faults import AbsentIsFine, reporting
@@ -53,7 +54,9 @@ def update(path: str | os.PathLike[str], fn: Callable[[bytes | None], bytes | No
     with open_parent(path, create=True) as (where, name), guard_at(where, guard_name(name)):
         old = read_at(where, name, MAX_UPDATE + 1)
         if old is not None and len(old) > MAX_UPDATE:
-            raise DiskError(where.full(name), f"is larger than {MAX_UPDATE >> 20} MiB", "move it away, it is not Lamina's")
+            raise DiskError(
+                where.full(name), Text("is larger than {limit} MiB", limit=MAX_UPDATE >> 20), "move it away, it is not Lamina's"
+            )
         new = fn(old)
         if new is None or new == old:
             return False

@@ -19,10 +19,11 @@ from typing import Any
 
 import msgspec
 
-from ..core.errors import InputError, PathRefused, SettingError
+from ..core.errors import InputError, PathRefused, SettingError, error_message
 from ..core.flags import Flags
 from ..core.settings import Document, Finding, Settings, Source, resolve
 from ..core.settings.kinds import printable
+from ..language.text import Text, message
 from .paths.memory_paths import check_root
 from .regular_file import IrregularFile, open_regular, stamp_of
 
@@ -164,7 +165,7 @@ def _judge(home: Path | None) -> Callable[[str], str | None] | None:
 def _home_findings(environ: Mapping[str, str], paths: SettingsPaths) -> list[Finding]:
     if paths.home is not None:
         return []
-    text = "No home directory found, so your user settings are not read. Set LAMINA_HOME."
+    text = Text("No home directory found, so your user settings are not read. Set LAMINA_HOME.")
     return [Finding("LAMINA_HOME", "environment", text)]
 
 
@@ -175,14 +176,15 @@ def _read(source: Source, path: Path | None, findings: list[Finding], *, unless:
     """
     if path is None or (unless is not None and _same(path, unless)):
         return None
-    problems: list[str] = []
+    problems: list[tuple[str, str]] = []
     data = None
     try:
         data = _object(_content(path), problems)
     except _Unusable as fault:
-        problems.append(f"{fault}; the file is ignored")
+        problems.append((message(fault), "the file is ignored"))
     shown = printable(str(path), LONGEST_SHOWN_PATH)
-    findings += [Finding(source, source, f"Settings file {shown}: {problem}.") for problem in problems]
+    subject = Text("Settings file {path}", path=shown)
+    findings += [Finding(source, source, error_message(subject, *problem), problem[0], file=shown) for problem in problems]
     return None if data is None else Document(data, str(path))
 
 
@@ -203,9 +205,9 @@ def _content(path: Path) -> bytes:
     except IrregularFile:
         raise _Unusable("is not a regular file") from None
     except OSError as fault:
-        raise _Unusable(f"cannot be read ({_reason(fault)})") from None
+        raise _Unusable(Text("cannot be read ({reason})", reason=_reason(fault))) from None
     if len(content) > MOST_BYTES:
-        raise _Unusable(f"is larger than {MOST_BYTES:,} bytes")
+        raise _Unusable(Text("is larger than {limit:,} bytes", limit=MOST_BYTES))
     return content
 
 
@@ -213,23 +215,23 @@ def _reason(fault: Exception) -> str:
     return getattr(fault, "strerror", None) or str(fault)
 
 
-def _object(content: bytes, problems: list[str]) -> dict[str, Any] | None:
+def _object(content: bytes, problems: list[tuple[str, str]]) -> dict[str, Any] | None:
     """Parse the JSON object in a file. Defects that do not make it unusable are added to `problems`."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
-        raise _Unusable(f"is not UTF-8 text (byte {fault.start + 1:,})") from None
+        raise _Unusable(Text("is not UTF-8 text (byte {start:,})", start=fault.start + 1)) from None
     if not text.strip():
         return None
     data = _parsed(text, problems)
     if not isinstance(data, dict):
         raise _Unusable("must contain a JSON object { … }")
     if _too_deep(data):
-        raise _Unusable(f"is nested more than {DEEPEST} levels deep")
+        raise _Unusable(Text("is nested more than {limit} levels deep", limit=DEEPEST))
     return data
 
 
-def _parsed(text: str, problems: list[str]) -> object:
+def _parsed(text: str, problems: list[tuple[str, str]]) -> object:
     import json  # most sessions find no settings file
 
     twice: list[str] = []
@@ -243,18 +245,25 @@ def _parsed(text: str, problems: list[str]) -> object:
     try:
         data: object = json.loads(text, object_pairs_hook=pairs, parse_constant=_no_constant)
     except json.JSONDecodeError as fault:
-        raise _Unusable(f"is not valid JSON at line {fault.lineno}, column {fault.colno} ({fault.msg})") from None
+        raise _Unusable(
+            Text(
+                "is not valid JSON at line {lineno}, column {colno} ({msg})",
+                lineno=fault.lineno,
+                colno=fault.colno,
+                msg=fault.msg,
+            )
+        ) from None
     except RecursionError:
-        raise _Unusable(f"is nested more than {DEEPEST} levels deep") from None
+        raise _Unusable(Text("is nested more than {limit} levels deep", limit=DEEPEST)) from None
     except ValueError as fault:  # a number with thousands of digits
-        raise _Unusable(f"contains an invalid number ({_reason(fault)})") from None
+        raise _Unusable(Text("contains an invalid number ({reason})", reason=_reason(fault))) from None
     if twice:
-        problems.append(f'has the key "{printable(twice[0])}" twice; the last one applies')
+        problems.append((Text('has the key "{key}" twice', key=printable(twice[0])), "the last one applies"))
     return data
 
 
 def _no_constant(name: str) -> float:
-    raise _Unusable(f"contains {name}, which is not a JSON number")
+    raise _Unusable(Text("contains {name}, which is not a JSON number", name=name))
 
 
 def _too_deep(node: object, left: int = DEEPEST) -> bool:

@@ -18,6 +18,7 @@ from typing import Any
 
 from ..core.errors import SettingError
 from ..core.settings import Permissions
+from ..language.text import Text
 from .home.trust import enabled, trust, trusted
 from .locks.lock_file import guard
 from .settings_files import FILE_NAME, LOCAL_PATH, MOST_BYTES
@@ -65,7 +66,7 @@ def set_user_setting(home: str | os.PathLike[str], key: str, value: object, *, e
         for name in groups:
             inner = inner.setdefault(name, {})
             if not isinstance(inner, dict):
-                raise SettingError(key, str(path), f"{name} is not an object", "fix the file, then try again")
+                raise SettingError(key, str(path), Text("{name} is not an object", name=name), "fix the file, then try again")
         if inner.get(last) != expected:
             raise ChangedSetting(key, str(path), inner.get(last))
         if value is None:
@@ -121,12 +122,16 @@ def with_rule(old: bytes | None, rule: str, path: str) -> bytes | None:
 
 def _object(old: bytes | None, path: str) -> dict[str, Any]:
     if old is not None and len(old) > MOST_BYTES:
-        raise SettingError("permissions", path, f"is in a file of more than {MOST_BYTES:,} bytes", "make it smaller")
+        raise SettingError(
+            "permissions", path, Text("is in a file of more than {limit:,} bytes", limit=MOST_BYTES), "make it smaller"
+        )
     try:
         text = (old or b"").decode("utf-8-sig")
         data: Any = json.loads(text, object_pairs_hook=_once) if text.strip() else {}
     except (ValueError, RecursionError) as fault:
-        raise SettingError("permissions", path, f"the file is not valid JSON ({fault})", "fix it, then try again") from None
+        raise SettingError(
+            "permissions", path, Text("the file is not valid JSON ({reason})", reason=fault), "fix it, then try again"
+        ) from None
     if not isinstance(data, dict):
         raise SettingError("permissions", path, "the file does not contain a JSON object", "fix it, then try again")
     return data
@@ -149,4 +154,6 @@ def _text(data: dict[str, Any], old: bytes, path: str) -> bytes:
     except UnicodeEncodeError:  # half of a surrogate pair, which can only be written as an escape
         return (json.dumps(data, indent=step) + "\n").encode()
     except ValueError as fault:
-        raise SettingError("permissions", path, f"the file contains a number that cannot be written back ({fault})") from None
+        raise SettingError(
+            "permissions", path, Text("the file contains a number that cannot be written back ({reason})", reason=fault)
+        ) from None

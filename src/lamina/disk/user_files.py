@@ -30,6 +30,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from ..core.errors import DiskError, PathRefused, ReadOnly
+from ..language.text import Text
 from .crash_points import point
 from .dirfd import CREATE_NEW, Dir, refuse_protected, sync_fd
 from .faults import AbsentIsFine, reporting
@@ -64,7 +65,9 @@ def read_whole(path: AnyPath, max_bytes: int) -> FileContent | None:
     with AbsentIsFine(), reporting(path), open_regular(path) as file:
         content = FileContent(file.read(max_bytes + 1), stamp(os.fstat(file.fileno())))
         if len(content.data) > max_bytes:
-            raise DiskError(os.fspath(path), f"is larger than {max_bytes >> 20} MB", "change it with a command instead")
+            raise DiskError(
+                os.fspath(path), Text("is larger than {limit} MB", limit=max_bytes >> 20), "change it with a command instead"
+            )
         return content
     return None
 

@@ -30,6 +30,7 @@ from ..core.errors import InputError
 from ..core.shown_results import escape_result
 from ..disk.files import remove
 from ..disk.session_files.spills import named_by
+from ..language.text import Text
 from ..prompt.reminder import later_context
 from ..tools.capture import Capture
 from ..tools.hooks.protocol import Event as HookEvent
@@ -51,9 +52,9 @@ T = TypeVar("T")
 
 PermissionAnswer: TypeAlias = Literal["yes", "always", "no"]
 
-NOBODY = "Nobody is there to allow it. {why} Continue without it, or say what you would have done."
-SAID_NO = "Denied by the user. {why} Do not try it again in another way; ask what to do instead."
-SAID_NO_WITH = "Denied. The user said: {words}"
+NOBODY = Text("Nobody is there to allow it. {why} Continue without it, or say what you would have done.")
+SAID_NO = Text("Denied by the user. {why} Do not try it again in another way; ask what to do instead.")
+SAID_NO_WITH = Text("Denied. The user said: {words}")
 STOPPED = "Stopped by the user before it ran."
 ENDED = "Not run, because a hook ended the turn."
 CHANGED = "An earlier call of the same answer changed what this one depends on. {why} Send it again to ask the user."
@@ -242,11 +243,13 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         if self.context.abort.is_set():
             return _Settled(Deny(STOPPED))
         if self.ask is None:
-            return _Settled(Deny(NOBODY.format(why=verdict.why)))
+            return _Settled(Deny(Text(NOBODY, why=Text.whole(verdict.why))))
         consent = self.ask(call, verdict)
         if isinstance(consent, DenialWithWords):
-            return _Settled(Deny(SAID_NO_WITH.format(words=consent.words)), by_person=True)
-        answer = Deny(SAID_NO.format(why=verdict.why)) if consent == "no" else Allow(f"Allowed by the user ({consent}).")
+            return _Settled(Deny(Text(SAID_NO_WITH, words=consent.words)), by_person=True)
+        answer = (
+            Deny(Text(SAID_NO, why=Text.whole(verdict.why))) if consent == "no" else Allow(f"Allowed by the user ({consent}).")
+        )
         return _Settled(answer, judged.real, by_person=True)
 
     def _judge(self, call: ToolUse) -> _Settled:
@@ -292,7 +295,7 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         verdict, context = settled.verdict, self.context
         match verdict:
             case Deny():
-                return ToolOutput(f"{DENIED}{verdict.why}", is_error=True, facts={"denied": True})
+                return ToolOutput(f"{DENIED}{verdict.why}", is_error=True, facts={"denied": True, "reason": verdict.why})
             case AskUser():
                 raise AssertionError("a question was left open")
             case Allow(plan=None):

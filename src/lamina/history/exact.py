@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from ..core.errors import LaminaError
 from ..disk.regular_file import IrregularFile, open_regular
 from ..disk.transcripts.jsonl import Health, raw_lines, whole_objects
+from ..language.text import message
 from ..memory.store.secrets import redact
 from .catalogue import Tell, new_scan, scan_any
 from .scan import Scan, ScannedTurn
@@ -59,7 +60,7 @@ def search_exact(
                 yield from reversed(list(_matches(session, term, shown)))
             yield from _stored(session, term, shown)
         except (LaminaError, OSError) as error:
-            unread.append(str(error))
+            unread.append(message(error))
 
 
 def _needles(term: str) -> tuple[bytes, ...] | None:

@@ -22,6 +22,7 @@ from ..core.log import Log
 from ..core.records import Attachment, Boundary, Break, Clear, Event, Message, Record, Span, Spill
 from ..core.usage import Usage
 from ..core.view import Item
+from ..language.text import Text
 from ..language.wording import counted
 
 Cached: TypeAlias = Literal["read", "partly", "new", "unknown"]
@@ -237,7 +238,8 @@ def _recalled(records: Iterable[Record]) -> dict[str, list[str]]:
             files, why = record.data.get("files"), record.data.get("why")
             if isinstance(files, list) and isinstance(why, list):
                 found[record.data["attachment"]] = [
-                    f"{file}, recalled ({reason})" for file, reason in zip(files, why, strict=False)
+                    Text("{file}, recalled ({reason})", file=file, reason=reason)
+                    for file, reason in zip(files, why, strict=False)
                 ]
     return found
 
@@ -304,32 +306,41 @@ def _why(item: Item | None, block: Block, decided: dict[str, Spill | Clear], log
         return _why_result(item, block, decided)
     if item.kind == "summary":
         boundary = next((one for one in reversed(log.decisions.values()) if isinstance(one, Boundary)), None)
-        because = f" ({boundary.receipt['because']})" if boundary is not None and boundary.receipt.get("because") else ""
-        return f"replaces the messages removed by compaction {boundary.uuid[:8] if boundary is not None else ''}{because}"
+        id = boundary.uuid[:8] if boundary is not None else ""
+        if boundary is not None and (because := boundary.receipt.get("because")):
+            form = Text("replaces the messages removed by compaction {id} ({because})")
+            return Text(form, id=id, because=Text.whole(str(because)))
+        return Text("replaces the messages removed by compaction {id}", id=id)
     if item.kind in ("snip", "collapse", "partial"):
         span = log.decisions.get(item.uuid)
-        return f"replaces {counted(len(span.ids), 'record')}" if isinstance(span, Span) else "replaces a range of messages"
+        return (
+            Text("replaces {n} record|replaces {n} records", n=len(span.ids))
+            if isinstance(span, Span)
+            else "replaces a range of messages"
+        )
     if item.kind.startswith("attachment:"):
-        return f"context added to the conversation ({item.kind.removeprefix('attachment:')})"
+        return Text("context added to the conversation ({kind})", kind=item.kind.removeprefix("attachment:"))
     if item.kind == "meta":
         return "inserted by a program"
     if item.role == "user":
         return "written by the user"
     cut = next((one for one in log.decisions.values() if isinstance(one, Clear) and item.uuid in one.shortened), None)
-    return "written by the model" + (f"; shortened ({cut.trigger}) by {cut.uuid[:8]}" if cut is not None else "")
+    if cut is None:
+        return "written by the model"
+    return Text("written by the model; shortened ({trigger}) by {uuid}", trigger=Text.whole(cut.trigger), uuid=cut.uuid[:8])
 
 
 def _why_result(item: Item, block: ToolResult, decided: dict[str, Spill | Clear]) -> str:
     match decided.get(block.tool_use_id):
         case Spill(once=True) as spill:
-            where = f"the full text is in {spill.path or 'its file'}"
+            path = spill.path or "its file"
             if block.content != spill.preview:
-                return f"shown whole once; later requests show a preview, and {where}"
-            return f"preview of a result that was shown once; {where}"
+                return Text("shown whole once; later requests show a preview, and the full text is in {path}", path=path)
+            return Text("preview of a result that was shown once; the full text is in {path}", path=path)
         case Spill() as spill:
-            return f"preview of a large result; the full text is in {spill.path or 'its file'}"
+            return Text("preview of a large result; the full text is in {path}", path=spill.path or "its file")
         case Clear() as clear:
-            return f"cleared ({clear.trigger}) by {clear.uuid[:8]}"
+            return Text("cleared ({trigger}) by {uuid}", trigger=Text.whole(clear.trigger), uuid=clear.uuid[:8])
         case _:
             return "placeholder for a missing result" if item.synthetic else "result of a call in the view"
 

@@ -16,6 +16,7 @@ from ..disk.home.agent_homes import ORIGINS as ORIGINS
 from ..disk.home.agent_homes import Origin as Origin
 from ..disk.home.agent_homes import agent_homes as agent_homes
 from ..disk.regular_file import FileStamp, stamp
+from ..language.text import Text, system_reason
 
 NAMES: dict[Origin, str] = {"lamina": "Lamina", "claude-code": "Claude Code", "codex": "Codex", "pi": "pi"}
 
@@ -27,7 +28,6 @@ SUBAGENTS = "subagents"
 # Where Codex keeps its sessions.
 ROLLOUTS = ("sessions", "archived_sessions")
 # Between a path and the reason, in a sentence about what cannot be read.
-UNREAD = " could not be read: "
 MEMORY = "memory"
 
 
@@ -124,7 +124,7 @@ def _entries(directory: Path | str, unread: list[str]) -> list[os.DirEntry[str]]
 
 def note_unread(unread: list[str], path: str, error: OSError) -> None:
     """Append a sentence about a file or directory that cannot be read, once."""
-    sentence = f"{path}{UNREAD}{os.strerror(error.errno or 0).lower()}."
+    sentence = Text("{path} could not be read: {reason}.", path=path, reason=system_reason(error))
     if sentence not in unread:
         unread.append(sentence)
 

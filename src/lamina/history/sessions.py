@@ -27,6 +27,7 @@ from ..disk.regular_file import open_regular, read_start, stamp_of
 from ..disk.settings_files import lamina_home, user_home
 from ..disk.transcripts.jsonl import Health, decode_object, raw_lines
 from ..disk.transcripts.store import read_origin, read_transcript
+from ..language.text import message
 from ..memory.store.project_identity import read_identity
 from ..memory.store.scopes import locate_memory, project_root
 from .catalogue import Catalogue, IndexedFile, Tell, scan_any, with_catalogue
@@ -370,7 +371,7 @@ def _memory_files(
     try:
         found = locate_memory(cwd=cwd, home=home, settings=settings, user_home=user_home(environ) or home)
     except DiskError as error:
-        unread.append(str(error))
+        unread.append(message(error))
         return
     for directory in (found.path, found.team):
         if directory is not None and home not in directory.parents:

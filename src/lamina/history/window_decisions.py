@@ -19,6 +19,7 @@ import msgspec
 
 from ..core.records import Boundary, Break, Clear, Event, Record, Revoke, Rewind, Span, Spill
 from ..core.usage import Usage
+from ..language.text import SENTENCES, Text, joined
 from ..language.wording import counted
 from ..prompt.break_causes import TTL_SECONDS
 from ..providers.amounts import units_of
@@ -40,13 +41,22 @@ SHRINKING = ("compact", "collapse", "clear", "spill")
 SUMMARY = "summary"
 # What the triggers of clearings mean. Others are unknown.
 WHY_CLEARED = {
-    "auto": "They were cleared automatically.",
-    "manual": "Asked for by the user.",
-    "size": "The conversation had grown large.",
-    "cold": "The prompt cache had expired, so everything was written again anyway.",
-    "repeated": "Later results repeat them.",
-    "idle": "There had been a long pause.",
+    "auto": Text("They were cleared automatically."),
+    "manual": Text("Asked for by the user."),
+    "size": Text("The conversation had grown large."),
+    "cold": Text("The prompt cache had expired, so everything was written again anyway."),
+    "repeated": Text("Later results repeat them."),
+    "idle": Text("There had been a long pause."),
 }
+# Who made a compaction: what its record says, and the text for it.
+COMPACTED_BY = {
+    "summary": Text("Lamina: summary"),
+    "ahead": Text("Lamina: ahead"),
+    "rules": Text("Lamina: rules"),
+    "notes": Text("Lamina: notes"),
+}
+# The title of a break whose cache entry was too old.
+EXPIRED = Text("Cache expired after {pause}")
 # What a clearing without a trigger is read as. Lamina names the trigger of each.
 NO_TRIGGER = "size"
 
@@ -108,9 +118,9 @@ class Decision(msgspec.Struct, frozen=True):
     request: int  # the first request it shows in; the last one if none followed
     time: str
     kind: DecisionKind
-    title: str
-    detail: str
-    by: str  # "Lamina: …", another agent, "You"; empty if no record tells
+    title: Text
+    detail: Text
+    by: Text  # "Lamina: …", another agent, "You"; empty if no record tells
     tokens_before: int
     tokens_after: int
     written_again: int
@@ -169,7 +179,15 @@ def _decisions_at(
     if before is None:
         return found
     if is_other_model(before.model, point.model):
-        found.append(_make(point, "model", f"Model changed to {point.model}", f"Before: {before.model}.", ""))
+        found.append(
+            _make(
+                point,
+                "model",
+                Text("Model changed to {model}", model=point.model),
+                Text("Before: {model}.", model=before.model),
+                "",
+            )
+        )
     again = written_again(before.usage, point.usage)
     if again and not ({one.kind for one in found} & set(ORDER[:6])):
         found.append(_make(point, "break", *_cause(before, point, again), ""))
@@ -186,28 +204,33 @@ def _decisions_at(
     return [msgspec.structs.replace(one, tokens_before=before.tokens) for one in found]
 
 
-def _cause(before: RequestPoint, point: RequestPoint, lost: int) -> tuple[str, str]:
+def _cause(before: RequestPoint, point: RequestPoint, lost: int) -> tuple[Text, Text]:
     idle, lives = point.seconds_since_previous or 0.0, TTL_SECONDS["1h" if before.written_1h else "5m"]
-    missed = f"{counted(lost, 'token')} of the previous request were not read from the cache."
+    missed = Text("{tokens} of the previous request were not read from the cache.", tokens=counted(lost, "token"))
     if idle >= lives:
-        pause = _minutes(idle)
-        return f"Cache expired after {pause}", f"{missed} The entry lives {_minutes(lives)}, and the pause was {pause}."
-    return "Cache break", f"{missed} No record says why."
+        why = Text("The entry lives {life}, and the pause was {pause}.", life=_minutes(lives), pause=_minutes(idle))
+        return Text(EXPIRED, pause=_minutes(idle)), joined((missed, why), SENTENCES)
+    return Text("Cache break"), joined((missed, Text("No record says why.")), SENTENCES)
 
 
-def _minutes(seconds: float) -> str:
+def _minutes(seconds: float) -> Text:
     return counted(round(seconds / 60), "minute") if seconds < 7_200 else counted(round(seconds / 3_600), "hour")
 
 
 def _unrecorded(point: RequestPoint, surprise: int) -> Decision:
     tokens = counted(abs(surprise), "token")
-    came = surprise > 0
-    detail = f"The request has {tokens} {'more' if came else 'less'} than its records explain. No record says why."
-    return _make(point, "unrecorded", f"{tokens} {'came' if came else 'left'} without a record", detail, "")
+    if surprise > 0:
+        title = Text("{tokens} came without a record", tokens=tokens)
+        detail = Text("The request has {tokens} more than its records explain.", tokens=tokens)
+    else:
+        title = Text("{tokens} left without a record", tokens=tokens)
+        detail = Text("The request has {tokens} less than its records explain.", tokens=tokens)
+    return _make(point, "unrecorded", title, joined((detail, Text("No record says why.")), SENTENCES), "")
 
 
 def _make(point: RequestPoint, kind: DecisionKind, title: str, detail: str, by: str, time: str = "") -> Decision:
-    return Decision(point.number, time or point.time, kind, title, detail, by, 0, point.tokens, 0)
+    texts = (Text.whole(title), Text.whole(detail), Text.whole(by))
+    return Decision(point.number, time or point.time, kind, *texts, 0, point.tokens, 0)
 
 
 def _recorded(records: list[Recorded], point: RequestPoint, origin: Origin) -> list[Decision]:
@@ -220,14 +243,23 @@ def _recorded(records: list[Recorded], point: RequestPoint, origin: Origin) -> l
         told = [one for one in records if isinstance(one, Event)]
         found.append(_compaction(boundaries[-1], told, point, origin))
     if spans:
-        title = f"{'Summarised' if spans[-1].kind == 'partial' else 'Collapsed'} {counted(sum(len(one.ids) for one in spans), 'record')}"
+        partial, count = spans[-1].kind == "partial", sum(len(one.ids) for one in spans)
+        form = Text("Summarised {n} record|Summarised {n} records" if partial else "Collapsed {n} record|Collapsed {n} records")
+        title = Text(form, n=count)
         found.append(_make(point, "collapse", title, "", "Lamina: collapse", spans[-1].time))
     if clears:
         found.append(_clearing(clears, point, origin))
     for one in records:
         if isinstance(one, Revoke):
             found.append(
-                _make(point, "undo", "Undid a decision", f"Decision {one.target[:8]} no longer applies.", "You", one.time)
+                _make(
+                    point,
+                    "undo",
+                    "Undid a decision",
+                    Text("Decision {target} no longer applies.", target=one.target[:8]),
+                    "You",
+                    one.time,
+                )
             )
         elif isinstance(one, Rewind):
             found.append(
@@ -235,7 +267,9 @@ def _recorded(records: list[Recorded], point: RequestPoint, origin: Origin) -> l
             )
     if breaks := [one for one in records if isinstance(one, Break)]:
         reason, time = breaks[-1].reason, breaks[-1].time
-        found.append(_make(point, "break", f"Cache break: {reason}", "Announced before the request.", "Lamina", time))
+        found.append(
+            _make(point, "break", Text("Cache break: {reason}", reason=reason), "Announced before the request.", "Lamina", time)
+        )
     if spills:
         found.append(_spill(spills, point, origin))
     return found
@@ -245,19 +279,29 @@ def _compaction(boundary: Boundary, events: list[Event], point: RequestPoint, or
     told = next((one.data for one in reversed(events) if one.name == "compaction"), {})
     how = str(told.get("by") or SUMMARY)
     # Lamina gives each of its compactions a receipt, so one without it came with a copy.
-    by = f"Lamina: {how}" if boundary.receipt or told else NAMES["claude-code" if origin == "lamina" else origin]
-    why = f", {told['because']}" if isinstance(told.get("because"), str) else ""
+    by = (
+        COMPACTED_BY.get(how, f"Lamina: {how}")
+        if boundary.receipt or told
+        else NAMES["claude-code" if origin == "lamina" else origin]
+    )
     manual = boundary.trigger == "manual"
-    detail = f"{'Asked for by the user' if manual else 'Automatic'}{why}."
+    detail = Text("Asked for by the user." if manual else "Automatic.")
+    if isinstance(because := told.get("because"), str):
+        form = Text("Asked for by the user, {because}." if manual else "Automatic, {because}.")
+        detail = Text(form, because=Text.whole(because))
     return _make(point, "compact", "Compaction", detail, by, boundary.time)
 
 
 def _clearing(clears: list[Clear], point: RequestPoint, origin: Origin) -> Decision:
     results = sum(len(one.markers) for one in clears)
     others = sum(len(one.attachments) + len(one.shortened) for one in clears)
-    title = f"Cleared {counted(results, 'result')}" if results or not others else f"Shortened {counted(others, 'message')}"
+    title = (
+        Text("Cleared {n} result|Cleared {n} results", n=results)
+        if results or not others
+        else Text("Shortened {n} message|Shortened {n} messages", n=others)
+    )
     why = sorted({one.trigger for one in clears if one.trigger != NO_TRIGGER or one.receipt or origin == "lamina"})
-    detail = " ".join(WHY_CLEARED[trigger] for trigger in why if trigger in WHY_CLEARED)
+    detail = joined((WHY_CLEARED[trigger] for trigger in why if trigger in WHY_CLEARED), SENTENCES)
     by = "Lamina: clearing" if origin == "lamina" or any(one.receipt for one in clears) else NAMES[origin]
     return _make(point, "clear", title, detail, by, clears[-1].time)
 
@@ -265,8 +309,8 @@ def _clearing(clears: list[Clear], point: RequestPoint, origin: Origin) -> Decis
 def _spill(spills: list[Spill], point: RequestPoint, origin: Origin) -> Decision:
     size = sum(one.size for one in spills)
     by = "Lamina: results" if any(one.sha256 for one in spills) or origin == "lamina" else NAMES[origin]
-    title = f"Stored {counted(len(spills), 'result')} in files"
-    return _make(point, "spill", title, f"{size:,} bytes; the window shows a preview.", by, spills[-1].time)
+    title = Text("Stored {n} result in files|Stored {n} results in files", n=len(spills))
+    return _make(point, "spill", title, Text("{size:,} bytes; the window shows a preview.", size=size), by, spills[-1].time)
 
 
 def _with_balance(made: Decision, points: Sequence[RequestPoint], ends: list[int], records: list[Recorded]) -> Decision:

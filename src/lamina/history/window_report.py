@@ -22,6 +22,7 @@ from ..core.records import Boundary, Event, Message, Record, Spill
 from ..core.settings import Settings
 from ..core.view import View
 from ..disk.home.agent_homes import Origin
+from ..language.text import Text
 from .content_kinds import MEMORY_KINDS
 
 SUMMARY_KINDS = frozenset({"summary", "partial", "snip", "collapse"})
@@ -149,8 +150,8 @@ def list_kinds(report: WindowReport) -> list[tuple[str, int]]:
         ("your messages", parts.human),
         ("answers", parts.assistant),
         ("thinking", parts.thinking),
-        *((f"{name} calls", tokens) for name, tokens in parts.requests.items()),
-        *((f"{name} results", tokens) for name, tokens in parts.results.items()),
+        *((Text("{name} calls", name=name), tokens) for name, tokens in parts.requests.items()),
+        *((Text("{name} results", name=name), tokens) for name, tokens in parts.results.items()),
         ("memory and instructions", parts.memory),
         ("attachments", parts.attachments),
         ("summaries", parts.summary),

@@ -11,6 +11,8 @@ A template is a literal in the source, the first argument of `Text` or of a surf
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, TypeAlias
@@ -34,9 +36,19 @@ class Text(str):
 
     def __new__(cls, template: str, /, **values: Any) -> Text:
         template = template.template if isinstance(template, Text) else template
+        values = {name: message(value) if isinstance(value, Exception) else value for name, value in values.items()}
         text = super().__new__(cls, _fill(template.partition("##")[0], values))
         text.template = template
         text.values = values
+        return text
+
+    @classmethod
+    def whole(cls, sentence: str) -> Text:
+        """Return a sentence that came without a template: it is looked up as it is."""
+        if isinstance(sentence, Text):
+            return sentence
+        text = super().__new__(cls, sentence)
+        text.template, text.values = sentence, {}
         return text
 
     def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Any]]:
@@ -49,7 +61,9 @@ class Words:
     def __init__(self, language: Shown = "en") -> None:
         self.language = language
 
-    def __call__(self, template: str, /, **values: Any) -> str:
+    def __call__(self, template: str | Exception, /, **values: Any) -> str:
+        if isinstance(template, Exception):
+            template = message(template)
         return render(Text(template, **values) if values else template, self.language)
 
 
@@ -57,11 +71,55 @@ def render(text: str, language: Shown) -> str:
     """Return the text in the language, with every value that is a Text rendered too."""
     if language == "en":
         return str(text)
-    catalogue = _catalogue()
-    if not isinstance(text, Text):
-        return catalogue.get(text, text)
+    translation = _catalogue().get(text.template if isinstance(text, Text) else text)
+    if not isinstance(text, Text) or not text.values:
+        return str(text) if translation is None else translation
     values = {name: render(value, language) if isinstance(value, Text) else value for name, value in text.values.items()}
-    return _fill(catalogue.get(text.template, text.template.partition("##")[0]), values)
+    return _fill(text.template.partition("##")[0] if translation is None else translation, values)
+
+
+def message(error: Exception) -> Text:
+    """Return what an error says: its own text, or the path and the reason of an error of the operating system."""
+    if isinstance(error, OSError) and error.errno is not None:
+        reason = system_reason(error)
+        return Text("{path}: {reason}", path=error.filename, reason=reason) if error.filename else reason
+    return Text.whole(error.args[0] if error.args and isinstance(error.args[0], Text) else str(error))
+
+
+def system_reason(error: OSError) -> Text:
+    """Return why a system call failed, in lower case: a catalogue has the system's own words."""
+    return Text.whole(os.strerror(error.errno or 0).lower())
+
+
+def joined(parts: Iterable[str], form: str = "{first}, {rest}") -> Text:
+    """Return the parts as one text. `form` is the template that joins two of them."""
+    *before, last = [Text.whole(part) for part in parts] or [Text.whole("")]
+    for part in reversed(before):
+        last = Text(form, first=part, rest=last)
+    return last
+
+
+def encodable(value: object) -> object:
+    """The `enc_hook` of msgspec, which encodes no subclass of `str`: a Text is written as its English sentence."""
+    if isinstance(value, str):
+        return str(value)
+    raise NotImplementedError(f"objects of type {type(value).__name__} are not encoded")
+
+
+def pack(value: object) -> object:
+    """The `enc_hook` for a cache that gives Texts back: a Text is its template and its values."""
+    if not isinstance(value, Text):
+        return encodable(value)
+    plain = {name: each if isinstance(each, str | int | float) else str(each) for name, each in value.values.items()}
+    return [value.template, plain]
+
+
+def unpack(kind: type, raw: Any) -> Any:
+    """The `dec_hook` that belongs to `pack`; a plain string is a sentence that an earlier version kept."""
+    if isinstance(raw, str):
+        return Text.whole(raw)
+    template, values = raw
+    return Text(template, **{name: unpack(Text, value) if isinstance(value, list) else value for name, value in values.items()})
 
 
 def _fill(template: str, values: dict[str, Any]) -> str:
@@ -77,3 +135,6 @@ def _fill(template: str, values: dict[str, Any]) -> str:
 def _catalogue() -> dict[str, str]:
     catalogue: dict[str, str] = json.loads(files(__package__).joinpath("zh_CN.json").read_text("utf-8"))
     return catalogue
+
+
+SENTENCES, CLAUSES = Text("{first} {rest}"), Text("{first}; {rest}")

@@ -4,15 +4,17 @@ Every message that contains a count goes through `plural` or `counted`, so no se
 
 from __future__ import annotations
 
+from .text import Text
+
 
 def plural(number: float, one: str, many: str = "") -> str:
     """Return `one` for the number 1 and `many` for every other; `many` defaults to the regular English plural of `one`."""
     return one if number == 1 else many or (f"{one[:-1]}ies" if one[-1:] == "y" and one[-2:-1] not in "aeiou" else f"{one}s")
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """Return the number with its noun: `1 call`, `2 calls`, `1,000 memories`."""
-    return f"{number:,} {plural(number, one, many)}"
+def counted(number: int, one: str, many: str = "") -> Text:
+    """Return the number with its noun: `1 call`, `2 calls`, `1,000 memories`. The nouns are literals, like a template."""
+    return Text(f"{{n}} {one}|{{n}} {plural(2, one, many)}", n=number)
 
 
 def short_count(count: int) -> str:

@@ -30,6 +30,7 @@ from ..disk.locks.lock_file import LifeLock
 from ..disk.regular_file import subdirectories
 from ..disk.transcripts.store import lock_path
 from ..disk.trees.rewrite import remove_tree
+from ..language.text import encodable
 from ..language.wording import counted
 from .kept_files import MEMORY, SessionFiles, regular_files, session_files, windows
 
@@ -139,7 +140,7 @@ def remove_sessions(planned: RetentionPlan, home: Path, *, now: float, days: flo
         with closing(lock):
             line = RemovedSession(now, files.id, files.transcript.parent.name, modified, size, days)
             with Appender.open(home / JOURNAL) as journal:
-                journal.append([msgspec.json.encode(line)])
+                journal.append([msgspec.json.encode(line, enc_hook=encodable)])
                 journal.sync()
             remove(files.transcript)
             done.append(line)

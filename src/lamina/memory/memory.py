@@ -23,6 +23,7 @@ from ..disk.paths.memory_paths import check_root
 from ..disk.regular_file import read_start
 from ..disk.settings_files import checked_home, lamina_home, user_home
 from ..disk.temp_files import Durability
+from ..language.text import Text, message
 from .recall.library import LoadedIndex, MemoryLibrary, ScopeName, scope_modes, with_prefix
 from .recall.library import Recalled as Recalled
 from .store.change_sets import ClientChange, SetChange, UndoneSet, find_client_changes, new_act, turn_act
@@ -151,7 +152,7 @@ class Memory:
         check_type("scope", scope, str)
         if (found := self._stores.get(scope)) is None:
             if scope not in get_args(ScopeName):
-                raise InputError("scope", f"unknown scope {scope!r}", f"use {' or '.join(get_args(ScopeName))}")
+                raise InputError("scope", Text("unknown scope {scope!r}", scope=scope), f"use {' or '.join(get_args(ScopeName))}")
             raise InputError("scope", "team memory is off", "enable it with the setting team")
         return found
 
@@ -479,6 +480,6 @@ def open_agent_memory(place: AgentMemoryLocation, *, settings: Settings, cwd: St
         if kept_out is not None and store.root.stat(IGNORED) is None:
             store.root.replace(IGNORED, kept_out, durability=durability)
     except DiskError as error:
-        store.notices += (str(error),)
+        store.notices += (message(error),)
     gated = GatedStore(store, agent_memory_mode(place.scope, settings), _rules(settings, cwd))
     return Memory(here, {"private": gated}, project=project_root(cwd))

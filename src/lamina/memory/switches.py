@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..core.settings.resolution import Settings
 from ..core.settings.table import VARIABLE_NAMES
+from ..language.text import Text
 
 
 def why_off(settings: Settings) -> str | None:
@@ -12,7 +13,10 @@ def why_off(settings: Settings) -> str | None:
         return _memory_switch(settings)
     if settings.memory_mode["private"] == "off":
         found = settings.resolved("memory_mode")
-        return f"private memory is off: lamina.memoryMode is off ({found.detail or found.source}); set it to auto or confirm"
+        return Text(
+            "private memory is off: lamina.memoryMode is off ({detail}); set it to auto or confirm",
+            detail=found.detail or found.source,
+        )
     return None
 
 
@@ -23,5 +27,7 @@ def _memory_switch(settings: Settings) -> str:
             return "private memory is off: bare mode is on; start without it"
         return "private memory is off: this machine is ephemeral and has no memory directory; set LAMINA_REMOTE_MEMORY_DIR"
     if found.detail.endswith(VARIABLE_NAMES["memory"]):
-        return f"private memory is off: {found.detail} is set; unset it"
-    return f"private memory is off: autoMemoryEnabled is false ({found.detail or found.source}); set it to true"
+        return Text("private memory is off: {detail} is set; unset it", detail=found.detail)
+    return Text(
+        "private memory is off: autoMemoryEnabled is false ({detail}); set it to true", detail=found.detail or found.source
+    )

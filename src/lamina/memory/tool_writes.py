@@ -20,6 +20,7 @@ from ..core.errors import DiskError, InputError, LaminaError
 from ..disk.paths.file_names import fold
 from ..language.invisible import has_invisible
 from ..language.memory_requests import asks_to_forget, to_forget
+from ..language.text import SENTENCES, Text, joined
 from ..language.wording import counted
 from .guard.judgement import WantedMemory, backs, find_origin, judge, mentions
 from .guard.sources import Sources
@@ -179,8 +180,9 @@ def _topic(gated: GatedStore, file: str, wish: RequestedWrite, why: ChangeReason
             moved = f" {RENAMED} {path}." if path != wish.path else ""
             said = f"{word} the memory {topic.name!r} in {path}{line}{moved}{secret}"
             changed = IndexChange(gated.store.root.path / INDEX, index.encode(), gated.store.index().encode())
-            also = f" {unfinished}" if unfinished else ""
-            return WriteOutcome(said, f"{word} memory: {topic.name}.{secret}{also}", data, beside=changed, path=path)
+            notice = Text("Saved memory: {name}." if created else "Updated memory: {name}.", name=topic.name)
+            notice = joined([notice, *_secret_notice(redacted), *([unfinished] if unfinished else ())], SENTENCES)
+            return WriteOutcome(said, notice, data, beside=changed, path=path)
 
 
 def _removal(
@@ -196,7 +198,7 @@ def _removal(
         return _waits(done, wish)
     said = f"Removed the memory {topic.name!r}: {wish.path} is in the trash, and its line in {INDEX} was removed."
     back = restore_command(topic, team=found.scope == "team")
-    return WriteOutcome(said, f"Removed memory: {topic.name}. To undo, run `{back}`.")
+    return WriteOutcome(said, Text("Removed memory: {name}. To undo, run `{back}`.", name=topic.name, back=back))
 
 
 def _log(
@@ -211,12 +213,22 @@ def _log(
     lines = counted(len(added.bullets), "bullet")
     secret = _secrets(added.redacted)
     said = f"Added {lines} at the end of {wish.path}, at {now:%H:%M}. Nothing else was changed.{secret}"
-    return WriteOutcome(said, f"Added {lines} to the log of {now:%Y-%m-%d}.{secret}", data)
+    return WriteOutcome(
+        said,
+        joined(
+            [
+                Text("Added {lines} to the log of {day}.", lines=lines, day=f"{now:%Y-%m-%d}"),
+                *_secret_notice(added.redacted),
+            ],
+            SENTENCES,
+        ),
+        data,
+    )
 
 
 def _waits(done: Proposed, wish: RequestedWrite) -> WriteOutcome:
     said = f"{wish.path} is not changed yet: the change waits for the user's approval. Tell them: lamina inbox accept {done.id}"
-    return WriteOutcome(said, f"A memory change waits for your approval: lamina inbox accept {done.id}")
+    return WriteOutcome(said, Text("A memory change waits for your approval: lamina inbox accept {id}", id=done.id))
 
 
 def _index(gated: GatedStore, wish: RequestedWrite, why: ChangeReason, heard: Sources | None) -> WriteOutcome:
@@ -271,6 +283,10 @@ def find_foreign_line(gated: GatedStore, wish: RequestedWrite, heard: Sources) -
         if weight(shared(wanted, content(known))) < SHARE * weight(wanted) or (negated(about) and not negated(known)):
             return line.strip()
     return None
+
+
+def _secret_notice(kinds: Sequence[str]) -> list[Text]:
+    return [Text("A secret was removed ({kinds}).", kinds=joined(kinds))] if kinds else []
 
 
 def _secrets(kinds: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ import msgspec
 from ..core.blocks import Wire
 from ..core.errors import SettingError
 from ..core.reply import Reply
+from ..language.text import Text
 
 OnEvent: TypeAlias = Callable[[dict[str, Any]], None]
 
@@ -170,5 +171,5 @@ def open_provider(
 
 def _need_key(variable: str, spec: str, access: object) -> None:
     if access is None:
-        remedy = f"set {variable}, or use offline, which needs no key"
+        remedy = Text("set {variable}, or use offline, which needs no key", variable=variable)
         raise SettingError("provider", repr(spec), "no API key found", remedy)

@@ -24,6 +24,7 @@ from ..core.errors import (
     ServerFault,
     StreamBroken,
 )
+from ..language.text import Text
 
 # An HTML error page must not fill the terminal.
 MESSAGE_CHARS = 500
@@ -175,35 +176,45 @@ def _pick(fault: Fault, who: str, after: float | None) -> ProviderError:
     text, status, request_id = fault.message.rstrip(". "), fault.status, fault.request_id
     if fault.unreachable or status == 408:
         return ConnectionLost(
-            f"No response from {who}: {text}. Check the network and the base URL.", status=status, retry_after=after
+            Text("No response from {who}: {text}. Check the network and the base URL.", who=who, text=text),
+            status=status,
+            retry_after=after,
         )
     if fault.garbled:
-        return StreamBroken(f"The response from {who} is not readable: {text}. You can retry the request.", request_id=request_id)
+        return StreamBroken(
+            Text("The response from {who} is not readable: {text}. You can retry the request.", who=who, text=text),
+            request_id=request_id,
+        )
     if (counts := too_long(fault)) is not None:
-        message = f"The prompt is too long for {who}: {text}. Compact the conversation."
+        message = Text("The prompt is too long for {who}: {text}. Compact the conversation.", who=who, text=text)
         return PromptTooLong(message, actual=counts.actual, limit=counts.limit, status=status, request_id=request_id)
     if fault.kind in REFUSAL_KINDS:
-        return Refused(f"{who} declined the request: {text}. Rephrase it.", status=status, request_id=request_id)
+        return Refused(
+            Text("{who} declined the request: {text}. Rephrase it.", who=who, text=text), status=status, request_id=request_id
+        )
     kind, sentence = _by_status(status)
-    return kind(f"{who} {sentence.format(text)}", status=status, request_id=request_id, retry_after=after)
+    text = Text(sentence, who=who, status=status, text=text)
+    return kind(text, status=status, request_id=request_id, retry_after=after)
 
 
-def _by_status(status: int | None) -> tuple[type[ProviderError], str]:
+def _by_status(status: int | None) -> tuple[type[ProviderError], Text]:
     match status:
         case 401 | 402 | 403:
-            return AuthFailed, f"rejected the API key or account ({status}): {{}}. Check the key and its permissions."
+            return AuthFailed, Text(
+                "{who} rejected the API key or account ({status}): {text}. Check the key and its permissions."
+            )
         case None:
-            return ServerFault, "failed: {}. Try again later."
+            return ServerFault, Text("{who} failed: {text}. Try again later.")
         case 404:
-            return BadRequest, "returned not found (404): {}. Check the model name and the base URL."
+            return BadRequest, Text("{who} returned not found (404): {text}. Check the model name and the base URL.")
         case 429:
-            return RateLimited, "rate-limited the request (429): {}. Try again later."
+            return RateLimited, Text("{who} rate-limited the request (429): {text}. Try again later.")
         case 503 | 529:
-            return Overloaded, f"is overloaded ({status}): {{}}. Try again later."
+            return Overloaded, Text("{who} is overloaded ({status}): {text}. Try again later.")
         case _ if status >= 500:
-            return ServerFault, f"failed ({status}): {{}}. Try again later."
+            return ServerFault, Text("{who} failed ({status}): {text}. Try again later.")
         case _:
-            return BadRequest, f"rejected the request ({status}): {{}}."
+            return BadRequest, Text("{who} rejected the request ({status}): {text}.")
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:

@@ -20,6 +20,7 @@ import msgspec
 from ..core.effects import Ask, Effect, Flow, Sleep, drive, drive_async
 from ..core.errors import Aborted, BadRequest, ProviderError, StreamBroken
 from ..core.reply import Reply
+from ..language.text import message
 
 
 class RetryPolicy(msgspec.Struct, frozen=True):
@@ -117,7 +118,7 @@ def asking(ask: Ask, *, policy: RetryPolicy, luck: Callable[[], float], adapt: A
 def _tell(ask: Ask, attempt: int, most: int, pause: float, error: ProviderError) -> None:
     """Send the listener a `retry` event, so that the user knows why the answer takes long."""
     if ask.on_event is not None:
-        ask.on_event({"type": "retry", "attempt": attempt, "max_retries": most, "seconds": pause, "error": str(error)})
+        ask.on_event({"type": "retry", "attempt": attempt, "max_retries": most, "seconds": pause, "error": message(error)})
 
 
 def ask_retrying(

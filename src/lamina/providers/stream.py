@@ -25,6 +25,7 @@ import msgspec
 from ..core.blocks import Wire, scrub
 from ..core.errors import Aborted, InputError, StreamBroken
 from ..core.reply import Reply, read_response
+from ..language.text import Text
 from . import OnEvent
 from .faults import is_outside, read_fault, typed_error
 
@@ -137,7 +138,9 @@ class StreamState:
         try:
             reply = read_response({**self._message, "content": blocks})
         except InputError as error:
-            raise StreamBroken(f"The response is not readable ({error}). You can retry the request.", partial=blocks) from error
+            raise StreamBroken(
+                Text("The response is not readable ({error}). You can retry the request.", error=error), partial=blocks
+            ) from error
         return withhold_unparsed(msgspec.structs.replace(reply, request_id=request_id or reply.request_id))
 
 
@@ -192,7 +195,7 @@ class _Typed:
         if not partial:
             raise typed from error
         raise StreamBroken(
-            f"The response from {self._who} was interrupted. {typed} You can retry the request.",
+            Text("The response from {who} was interrupted. {typed} You can retry the request.", who=self._who, typed=typed),
             partial=partial,
             request_id=typed.request_id,
         ) from error
@@ -266,7 +269,9 @@ def translated(translator: Translator, chunk: object, state: StreamState) -> Ite
 
 def _unreadable(error: Exception, state: StreamState) -> StreamBroken:
     what = f"{type(error).__name__}: {error}"
-    return StreamBroken(f"The stream contains invalid data ({what}). You can retry the request.", partial=state.partial())
+    return StreamBroken(
+        Text("The stream contains invalid data ({what}). You can retry the request.", what=what), partial=state.partial()
+    )
 
 
 def _tell(state: StreamState, events: Iterable[Wire], on_event: OnEvent | None) -> None:

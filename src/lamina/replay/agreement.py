@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..language.text import Text
 from .figures import RequestPoint
 
 if TYPE_CHECKING:  # a report is read without what plays a session
@@ -22,12 +23,15 @@ TOLERANCE = 0.03
 
 class Disagreement(NamedTuple):
     share: float  # how much more the replay costs; negative if less
-    why: str
+    why: Text
 
     def sentence(self, session: str) -> str:
-        return (
-            f"{session}: the same requests replayed cost {abs(self.share):.0%} {'more' if self.share > 0 else 'less'}. {self.why}"
+        form = Text(
+            "{session}: the same requests replayed cost {share:.0%} more. {why}"
+            if self.share > 0
+            else "{session}: the same requests replayed cost {share:.0%} less. {why}"
         )
+        return Text(form, session=session, share=abs(self.share), why=self.why)
 
     def to_json(self, session: str) -> dict[str, Any]:
         return {"session": session, "percent": round(100 * self.share, 1), "why": self.why}
@@ -42,20 +46,39 @@ def disagreement(recorded: Played, append: Played) -> Disagreement | None:
     if abs(share) <= TOLERANCE:
         return None
     causes = _why_more(recorded, append) if share > 0 else _why_less(recorded, append)
-    return Disagreement(share, max(causes, default=(0, "It is too short to be counted exactly."))[1])
+    return Disagreement(share, max(causes, default=(0, Text("It is too short to be counted exactly.")))[1])
 
 
-def _why_more(recorded: Played, append: Played) -> Iterator[tuple[int, str]]:
+def _why_more(recorded: Played, append: Played) -> Iterator[tuple[int, Text]]:
     for number, (_, left), (_, ours) in _grown(recorded, append):
         gone = ours - left
-        yield gone, f"Before request {number:,}, about {gone:,} tokens left the prompt, which the transcript does not record."
+        yield (
+            gone,
+            Text(
+                "Before request {number:,}, about {gone:,} tokens left the prompt, which the transcript does not record.",
+                number=number,
+                gone=gone,
+            ),
+        )
 
 
-def _why_less(recorded: Played, append: Played) -> Iterator[tuple[int, str]]:
+def _why_less(recorded: Played, append: Played) -> Iterator[tuple[int, Text]]:
     for number, (unread, grown), (unread_here, grown_here) in _grown(recorded, append):
         lost, unknown = unread - unread_here, grown - grown_here
-        yield lost, f"Request {number:,} read {lost:,} tokens less from the cache than the one before had left there."
-        yield unknown, f"Request {number:,} has about {unknown:,} tokens that are not in the transcript."
+        yield (
+            lost,
+            Text(
+                "Request {number:,} read {lost:,} tokens less from the cache than the one before had left there.",
+                number=number,
+                lost=lost,
+            ),
+        )
+        yield (
+            unknown,
+            Text(
+                "Request {number:,} has about {unknown:,} tokens that are not in the transcript.", number=number, unknown=unknown
+            ),
+        )
 
 
 def _grown(recorded: Played, append: Played) -> Iterator[tuple[int, tuple[int, int], tuple[int, int]]]:

@@ -22,7 +22,7 @@ from .report import ReplayReport
 from .request_table import RequestTable, request_tables
 from .savings import Saving, saving
 from .table import REMARKS, UNITS_REMARK, cells, columns, headlines, named_rows, odd_remarks, short
-from .variants import RECORDED
+from .variants import RECORDED, row_title
 
 # Identifies an earlier report that may be replaced.
 BEGINNING = "<!doctype html>"
@@ -157,7 +157,7 @@ def recorded_bill(report: ReplayReport, words: ReportWords = IN_ENGLISH) -> str:
 
 
 def _difference(name: str, colour: str, saved: Saving, words: ReportWords) -> Html:
-    subject = words("Lamina with {policy}", policy=name)
+    subject = words("Lamina with {policy}", policy=row_title(name))
     change, amounts, middle = saving_words(saved, words)
     return tag(
         "div",
@@ -225,7 +225,7 @@ def charts(report: ReplayReport, words: ReportWords = IN_ENGLISH, names: Names =
     if not drawn:
         return join(())
     rows, colours = named_rows(report), colours_of(report)
-    keys = [tag("span", None, tag("i", {"class": f"dot {colours[row]}"}), bdi(words(row))) for row in rows]
+    keys = [tag("span", None, tag("i", {"class": f"dot {colours[row]}"}), bdi(words(row_title(row)))) for row in rows]
     more = words("The {shown} dearest of {sessions} sessions.", shown=f"{len(drawn):,}", sessions=f"{report.sessions:,}")
     figures = [
         _chart(session, _name(session, names), rows, colours, words) for session in sorted(drawn, key=lambda one: -one.cost)
@@ -248,11 +248,11 @@ def _chart(
     session: ReplayedSession, name: SessionName, rows: Sequence[str], colours: Mapping[str, str], words: ReportWords
 ) -> Html:
     lines = [
-        ChartLine(words(row), colours[row], [_point(point, words) for point in session.points[row]])
+        ChartLine(words(row_title(row)), colours[row], [_point(point, words) for point in session.points[row]])
         for row in rows
         if session.points.get(row)
     ]
-    costs = ", ".join(f"{words(row)} {_money(session, row, words)}" for row in rows)
+    costs = ", ".join(f"{words(row_title(row))} {_money(session, row, words)}" for row in rows)
     picture = chart(lines, label=words("Tokens of each request of {name}", name=name.title), words=words.times)
     return tag(
         "figure",
@@ -278,7 +278,9 @@ def _point(point: RequestPoint, words: ReportWords) -> ChartPoint:
 
 def _needed(session: ReplayedSession, rows: Sequence[str], words: ReportWords) -> Html | None:
     """List what was hidden when an answer quoted it."""
-    lines = [f"{words(row)}: {example}" for row in rows for point in session.points.get(row, ()) for example in point.hidden]
+    lines = [
+        f"{words(row_title(row))}: {example}" for row in rows for point in session.points.get(row, ()) for example in point.hidden
+    ]
     if not lines:
         return None
     shown = [tag("li", None, bdi(line)) for line in lines[:MOST_HIDDEN]]
@@ -304,7 +306,14 @@ def sessions_table(report: ReplayReport, words: ReportWords = IN_ENGLISH, names:
         return join(())
     left = len(ordered) - MOST_SESSIONS
     more = tag("p", None, words("and {n} more", n=f"{left:,}")) if left > 0 else None
-    return join((_table(words("Sessions"), [words("session"), words("calls"), *map(words, (RECORDED, *rows))], made), more))
+    return join(
+        (
+            _table(
+                words("Sessions"), [words("session"), words("calls"), *(words(row_title(row)) for row in (RECORDED, *rows))], made
+            ),
+            more,
+        )
+    )
 
 
 def _money(session: ReplayedSession, row: str, words: ReportWords) -> str:

@@ -15,6 +15,7 @@ import msgspec
 
 from ..core.errors import LaminaError
 from ..disk.files import read, remove, replace
+from ..language.text import pack, unpack
 from .report import ReplayReport
 
 MOST_KEPT = 12
@@ -61,7 +62,9 @@ def kept_replay(home: Path, id: str) -> KeptReplay | None:
     if ID.fullmatch(id) is None:
         return None
     with suppress(LaminaError, OSError, msgspec.DecodeError):
-        found = msgspec.json.decode(read(home / "cache" / "replays" / f"{id}.json", MOST_BYTES) or b"", type=KeptReplay)
+        found = msgspec.json.decode(
+            read(home / "cache" / "replays" / f"{id}.json", MOST_BYTES) or b"", type=KeptReplay, dec_hook=unpack
+        )
         return found if found.id == id else None
     return None
 
@@ -69,7 +72,7 @@ def kept_replay(home: Path, id: str) -> KeptReplay | None:
 def _encoded(ended: KeptReplay) -> bytes:
     """Return the file's content, with as many charts as fit. Raises ValueError if the rest is too long."""
     charts = sum(bool(one.points) for one in ended.report.played)
-    while len(data := msgspec.json.encode(ended)) > MOST_BYTES and charts:
+    while len(data := msgspec.json.encode(ended, enc_hook=pack)) > MOST_BYTES and charts:
         charts //= 2
         dearest = sorted((one for one in ended.report.played if one.points), key=lambda one: -one.cost)[:charts]
         names = {one.name for one in dearest}

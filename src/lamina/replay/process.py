@@ -18,6 +18,7 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 import msgspec
 
+from ..language.text import Text, pack, unpack
 from .report import ReplayReport
 from .variants import Variant
 
@@ -47,7 +48,7 @@ class ReplayProgress(NamedTuple):
 class ReplayNews(msgspec.Struct, frozen=True, omit_defaults=True):
     """One of these is set."""
 
-    copies: dict[str, str] | None = None  # files that another one contains, with a sentence; comes first
+    copies: dict[str, Text] | None = None  # files that another one contains, with a sentence; comes first
     progress: ReplayProgress | None = None
     first: ReplayReport | None = None  # the rows of the first session so far
     report: ReplayReport | None = None  # of the session that was asked for
@@ -56,13 +57,13 @@ class ReplayNews(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def encoded(value: object) -> bytes:
     """Return a value as a line. A name of a file or a variable may contain bytes that are not UTF-8, which msgspec refuses to encode."""
-    return json.dumps(msgspec.to_builtins(value)).encode() + b"\n"
+    return json.dumps(msgspec.to_builtins(value, enc_hook=pack)).encode() + b"\n"
 
 
 def decoded(line: bytes, type: type[T]) -> T:
     """Return the value of a line. Raises ValueError for anything else."""
     try:
-        return msgspec.convert(json.loads(line), type)
+        return msgspec.convert(json.loads(line), type, dec_hook=unpack)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error
 
@@ -98,9 +99,9 @@ class ReplayProcess:
     def pid(self) -> int:
         return self._popen.pid
 
-    def find_copies(self) -> dict[str, str]:
+    def find_copies(self) -> dict[str, Text]:
         """Return the files that another one contains, with a sentence. It is asked for once, before all else. Raises ReplayEnded."""
-        copies: dict[str, str] = self._next(lambda news: news.copies)
+        copies: dict[str, Text] = self._next(lambda news: news.copies)
         return copies
 
     def play(self, path: str) -> ReplayReport:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..language.text import Text
 from .agreement import Disagreement, disagreement
 from .figures import ReplayedSession, ReplayFigures
 from .savings import saving
@@ -27,8 +28,8 @@ class ReplayReport(msgspec.Struct):
     origins: dict[str, int] = msgspec.field(default_factory=dict)  # sessions by the agent that wrote them
     figures: dict[str, ReplayFigures] = msgspec.field(default_factory=dict)
     played: list[ReplayedSession] = msgspec.field(default_factory=list)
-    skipped: list[str] = msgspec.field(default_factory=list)
-    damaged: list[str] = msgspec.field(default_factory=list)  # files that could be read only in part
+    skipped: list[Text] = msgspec.field(default_factory=list)
+    damaged: list[Text] = msgspec.field(default_factory=list)  # files that could be read only in part
     silent: int = 0  # sessions without reported usage
     disagreements: dict[str, Disagreement] = msgspec.field(
         default_factory=dict

@@ -24,6 +24,7 @@ from ..history.catalogue import scan_whole
 from ..history.copies import contained_files
 from ..history.scan import Scan
 from ..history.sessions import format_of, name_of
+from ..language.text import CLAUSES, Text, joined, message, system_reason
 from ..session.provider import limits_for
 from .options import ReplayOptions
 from .play import Played, ReplayStage, play
@@ -79,10 +80,16 @@ def replay(
             report.skipped.append(_sentence(path, error))
             continue
         if script.damage is not None:
-            report.damaged.append(script.damage)
+            report.damaged.append(Text.whole(script.damage))
         learnt = learn_scale(script)
         if learnt.overhead > MOST_OVERHEAD:
-            report.skipped.append(f"{path} skipped: {learnt.overhead:,} tokens of its first request are not in the file.")
+            report.skipped.append(
+                Text(
+                    "{path} skipped: {overhead:,} tokens of its first request are not in the file.",
+                    path=path,
+                    overhead=learnt.overhead,
+                )
+            )
             continue
         try:
             rows = _rows(script, learnt, wanted, settings)
@@ -93,14 +100,16 @@ def replay(
     return report
 
 
-def explain_copies(files: Sequence[Path]) -> dict[Path, str]:
+def explain_copies(files: Sequence[Path]) -> dict[Path, Text]:
     """Return the files of which another one holds all answers, with a sentence. The longest copy of a session is replayed."""
     scans: list[tuple[str, Scan]] = []
     for path in files if len(files) > 1 else ():
         with suppress(OSError):
             scans.append((str(path), scan_whole(format_of(path), str(path))))
     copies = contained_files(scans).items()
-    return {Path(path): f"{path} skipped: all of its answers are in {whole}." for path, whole in copies}
+    return {
+        Path(path): Text("{path} skipped: all of its answers are in {whole}.", path=path, whole=whole) for path, whole in copies
+    }
 
 
 def _rows(
@@ -151,6 +160,13 @@ def _home() -> Iterator[Path]:
         remove_tree(home)
 
 
-def _sentence(path: Path, error: LaminaError | OSError) -> str:
-    problem = str(error) if isinstance(error, LaminaError) else os.strerror(error.errno or 0).lower()
-    return f"{path} skipped: {problem.removeprefix(f'{path}: ')}"
+def _sentence(path: Path, error: LaminaError | OSError) -> Text:
+    match error:
+        case DiskError(path=where) | InputError(where=where) if where == str(path):
+            problem = joined([part for part in (error.problem, error.remedy) if part], CLAUSES)
+            return Text("{path} skipped: {problem}.", path=path, problem=problem)
+        case OSError():
+            problem = system_reason(error)
+        case _:
+            problem = message(error)
+    return Text("{path} skipped: {problem}", path=path, problem=problem)

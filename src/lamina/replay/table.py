@@ -11,7 +11,7 @@ from ..providers.amounts import units_of
 from .figures import ReplayFigures
 from .report import ReplayReport
 from .savings import headline, saving
-from .variants import APPEND, RECORDED
+from .variants import APPEND, RECORDED, row_title
 
 
 def short(number: float) -> str:
@@ -91,7 +91,9 @@ def cells(report: ReplayReport, name: str, billing: Billing = "list") -> list[st
     """Return one cell per column."""
     figures, saved = report.figures[name], saving(report.played, name, billing) if name != RECORDED else None
     shown = _CELLS if billing == "list" else _USED
-    title = f"{name} (not all finished)" if figures.stopped_sessions else name
+    title = row_title(name)
+    if figures.stopped_sessions:
+        title = Text("{row} (not all finished)", row=title)
     return [
         title,
         f"{saved.share:.1%}" if saved is not None else "–",
@@ -122,25 +124,32 @@ def odd_remarks(report: ReplayReport, billing: Billing = "list") -> list[str]:
     notes: list[str] = []
     dollars = billing == "list"
     if report.silent:
-        notes.append(f"{counted(report.silent, 'session')} without reported usage, not counted in the row {RECORDED}.")
+        sessions = counted(report.silent, "session")
+        notes.append(Text("{sessions} without reported usage, not counted in the row recorded.", sessions=sessions))
     for name, figures in report.figures.items():
         if figures.unexplained_breaks:
             broke = counted(figures.unexplained_breaks, "cache break")
-            cost = f" cost ${figures.unexplained_usd:,.2f}" if dollars else ""
-            notes.append(
-                f"{name}: {broke} within five minutes without a cause in the transcript{cost}; "
-                "this is taken out of the row, since no policy can prevent it."
+            cost = Text(" cost {usd}", usd=f"${figures.unexplained_usd:,.2f}") if dollars else ""
+            form = Text(
+                "{row}: {breaks} within five minutes without a cause in the transcript{cost}; this is taken out of the row, since no "
+                "policy can prevent it."
             )
+            notes.append(Text(form, row=row_title(name), breaks=broke, cost=cost))
         if figures.unrecorded_calls:
             calls = counted(figures.unrecorded_calls, "summary", "summaries")
-            at = f" at ${figures.unrecorded_usd:,.2f}" if dollars else ""
-            notes.append(f"{name}: the calls for {calls} are not in the transcripts and estimated{at}.")
+            form = Text("{row}: the calls for {calls} are not in the transcripts and estimated.")
+            if dollars:
+                form = Text("{row}: the calls for {calls} are not in the transcripts and estimated at {usd}.")
+            notes.append(Text(form, row=row_title(name), calls=calls, usd=f"${figures.unrecorded_usd:,.2f}"))
         if figures.over_window:
-            could = ", so a provider would reject them" if name == APPEND else ""
-            share = f"{figures.over_window:,} of {counted(figures.calls, 'request')}"
-            notes.append(f"{name}: {share} exceeded the context window{could}.")
+            form = Text("{row}: {over:,} of {requests} exceeded the context window.")
+            if name == APPEND:
+                form = Text("{row}: {over:,} of {requests} exceeded the context window, so a provider would reject them.")
+            requests = counted(figures.calls, "request")
+            notes.append(Text(form, row=row_title(name), over=figures.over_window, requests=requests))
         if figures.layer_failures:
-            notes.append(f"{name}: {counted(figures.layer_failures, 'layer failure')}.")
+            failures = counted(figures.layer_failures, "layer failure")
+            notes.append(Text("{row}: {failures}.", row=row_title(name), failures=failures))
         if (asked := figures.comparison).calls or asked.failed:
             did = f"{asked.same:,} with the recorded next action, {counted(asked.again, 'repeated read')}"
             used = f"${asked.usd:,.2f}" if dollars else f"{units_of(asked.usage):,.0f} units"
@@ -150,15 +159,27 @@ def odd_remarks(report: ReplayReport, billing: Billing = "list") -> list[str]:
     notes += [found.sentence(name) for name, found in list(report.disagreements.items())[:MOST_DISAGREEMENTS]]
     unpriced = max((figures.unpriced_calls for figures in report.figures.values()), default=0)
     if unpriced and dollars:
-        notes.append(f"Some models have unknown prices: the cost lacks up to {counted(unpriced, 'call')}.")
+        notes.append(
+            Text(
+                "Some models have unknown prices: the cost lacks up to {n} call.|Some models have unknown prices: "
+                "the cost lacks up to {n} calls.",
+                n=unpriced,
+            )
+        )
     return notes
 
 
 def _unfinished(report: ReplayReport) -> list[str]:
     """List the sessions that a policy could not finish."""
     return [
-        f"{row}: {session.name} ended early because the window was full; "
-        f"{counted(session.figures[row].calls_not_played, 'call')} not replayed. The session is not in the row's sum."
+        Text(
+            "{row}: {name} ended early because the window was full; {n} call not replayed. The session is not in "
+            "the row's sum.|{row}: {name} ended early because the window was full; {n} calls not replayed. The "
+            "session is not in the row's sum.",
+            row=row_title(row),
+            name=session.name,
+            n=session.figures[row].calls_not_played,
+        )
         for row in report.figures
         for session in report.unfinished(row)
     ]
@@ -169,9 +190,12 @@ def _remembered(report: ReplayReport) -> list[str]:
     rows: dict[int, list[str]] = {}
     for name, figures in report.figures.items():
         rows.setdefault(figures.memory_tokens, []).append(name)
-    return [
-        f"{first}{' and ' + counted(len(more), 'other row') if more else ''}: "
-        f"memory added {counted(tokens, 'token')} (index and recall)."
-        for tokens, (first, *more) in rows.items()
-        if tokens
-    ]
+    notes: list[str] = []
+    for tokens, (first, *more) in rows.items():
+        form = Text("{row}: memory added {tokens} (index and recall).")
+        if more:
+            form = Text("{row} and {others}: memory added {tokens} (index and recall).")
+        if tokens:
+            others = counted(len(more), "other row")
+            notes.append(Text(form, row=row_title(first), others=others, tokens=counted(tokens, "token")))
+    return notes

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..core.policy import POLICIES
 from ..core.settings.table import DEFAULT_POLICY, NUMBERS, defaults, find
+from ..language.text import Text
 
 if TYPE_CHECKING:
     from ..core.settings import Settings
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
 RECORDED, APPEND = "recorded", "append"
 # In JSON also the name of the row of the settings in force.
 LAMINA = "lamina"
+CHANGED = ", changed"
 
 # Each layer and the settings that turn it off. Extraction, dreams and agents do not affect the conversation's requests.
 LAYERS: Mapping[str, Mapping[str, bool]] = {
@@ -57,6 +61,27 @@ class Variant(NamedTuple):
         return self.arguments.get("memory", True) is not False
 
 
+@cache
+def _titles() -> dict[str, Text]:
+    policies = {name: Text.whole(name) for name in (RECORDED, APPEND, *POLICIES)}
+    rows = policies | {f"{name}{CHANGED}": Text("{policy}, changed", policy=policy) for name, policy in policies.items()}
+    less = {
+        _without(name, layer): Text("{row} without {layer}", row=row, layer=Text.whole(layer))
+        for name, row in rows.items()
+        for layer in LAYERS
+    }
+    return rows | less
+
+
+def row_title(name: str) -> Text:
+    """Return the name of a row as a text: what it is played with, in the language of a surface."""
+    return _titles().get(name) or Text.whole(name)
+
+
+def _without(name: str, layer: str) -> str:
+    return f"{name} without {layer}"
+
+
 def name_in_force(settings: Settings) -> str:
     """Return the name of the row of the settings in force: their policy, and whether its numbers or a layer were changed."""
     played = {row.key for row in NUMBERS.values()} | {
@@ -64,7 +89,7 @@ def name_in_force(settings: Settings) -> str:
     }
     usual = defaults(settings.policy_name)
     changed = any(held.value != usual[row.key].value for row, held in settings if row.key in played)
-    return f"{settings.policy_name}, changed" if changed else settings.policy_name
+    return f"{settings.policy_name}{CHANGED}" if changed else settings.policy_name
 
 
 def variants(
@@ -79,6 +104,6 @@ def variants(
     rows = [Variant(APPEND, {**ALWAYS, **nothing}, endless=True), Variant(in_force, ALWAYS)]
     rows += [Variant(name, {**ALWAYS, "policy_name": name}) for name in dict.fromkeys(policies) if name != in_force]
     layers = list(LAYERS) if ALL in without else list(dict.fromkeys(without))
-    less = [Variant(f"{row.name} without {layer}", {**row.arguments, **LAYERS[layer]}) for row in rows[1:] for layer in layers]
+    less = [Variant(_without(row.name, layer), {**row.arguments, **LAYERS[layer]}) for row in rows[1:] for layer in layers]
     kept = [row._replace(name=f"{row.name} with {ttl} cache", ttl=ttl) for row in rows[1:] for ttl in dict.fromkeys(ttls)]
     return [*rows, *less, *kept]

@@ -30,6 +30,7 @@ from ..core.reply import Reply
 from ..core.settings import Settings
 from ..disk.settings_files import checked_home, lamina_home
 from ..fork.host import Host
+from ..language.text import Text
 from ..language.wording import counted
 from ..layers.l1_results.step import HandedIn
 from ..layers.recall.state import SELECT
@@ -387,7 +388,9 @@ class SessionBase:
                 self._c.background.abort(name)
             for name in self._c.background.close(timeout):
                 limit = counted(round(timeout), "second")
-                self._c.notify(f"Background job '{name}' did not finish within {limit} and was cancelled.")
+                self._c.notify(
+                    Text("Background job '{name}' did not finish within {limit} and was cancelled.", name=name, limit=limit)
+                )
             with self._lock:
                 take_job_results(self._c)
         finally:  # Ctrl-C while waiting too

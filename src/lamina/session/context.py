@@ -22,6 +22,7 @@ from ..core.errors import DiskError
 from ..core.inputs import Given
 from ..core.reach import FILE_TOOLS, path_in, tool_names
 from ..disk.settings_files import lamina_home
+from ..language.text import message
 from ..layers.l6_dream.trigger import recover_dreams
 from ..tools.read_state import ReadRange, ReadState
 
@@ -161,7 +162,7 @@ class SessionContext:
         try:
             return load_approvals(c.home, project_of(Path(os.path.realpath(c.cwd)), user_home(os.environ))).answer
         except DiskError as error:
-            c.notify(str(error))
+            c.notify(message(error))
             return None
 
     # Before each request

@@ -25,7 +25,7 @@ from ..core.records import Boundary, Clear, Pin, Span, Spill, new_id
 from ..core.view import Item
 from ..disk.session_files.spills import DIRECTORY
 from ..disk.transcripts.store import load_whole
-from ..language.wording import counted
+from ..language.text import Text as Sentence
 
 if TYPE_CHECKING:
     from ..memory.store.change_sets import SetChange
@@ -119,7 +119,9 @@ def _undoable(c: Conversation, wanted: str | None) -> Decision:
         named = [decision for decision in _standing(load_whole(c.store)) if decision.id.startswith(wanted)]
     matches = [decision for decision in named if decision.kind != "spill"]
     if len(matches) != 1:
-        problem = f"{wanted!r} matches more than one change" if matches else f"no change with id {wanted!r}"
+        problem = (
+            f"{wanted!r} matches more than one change" if matches else Sentence("no change with id {wanted!r}", wanted=wanted)
+        )
         hint = "a spilled result cannot be undone, use expand to read it" if spilled else "`lamina sessions show` lists the ids"
         raise InputError("undo", problem, hint)
     return matches[0]
@@ -161,9 +163,14 @@ def hide(c: Conversation, first: str, last: str, turns: str) -> str:
         listed = turns_in_view(c)
         low, _, high = turns.strip().partition("-")
         if not low.isdecimal() or (high and not high.isdecimal()):
-            raise InputError("turns", f"{turns!r} is not a number or a range", "use a form like 2 or 2-4")
+            raise InputError("turns", Sentence("{wanted!r} is not a number or a range", wanted=turns), "use a form like 2 or 2-4")
         if not 1 <= int(low) <= int(high or low) <= len(listed):
-            raise InputError("turns", f"turn {turns} does not exist (the session has {counted(len(listed), 'turn')})")
+            problem = Sentence(
+                "turn {wanted} does not exist (the session has {n} turn)|turn {wanted} does not exist (the session has {n} turns)",
+                wanted=turns,
+                n=len(listed),
+            )
+            raise InputError("turns", problem)
         first, last = listed[int(low) - 1].first, listed[int(high or low) - 1].last
     return collapse.snip(c, first, last or first).uuid
 

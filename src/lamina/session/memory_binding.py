@@ -20,6 +20,7 @@ from ..core.reach import RUN_BY_MODEL
 from ..core.settings import Mode
 from ..disk.settings_files import user_home
 from ..fork.host import MemoryAccess
+from ..language.text import Text
 from ..layers.l5_extract.trigger import may_extract
 from ..prompt.reminder import IndexText
 
@@ -83,7 +84,7 @@ class MemoryBinding:
         return place._replace(team=None) if self.c.settings.memory_mode["team"] == "off" else place
 
     def _disable(self, error: DiskError) -> None:
-        self.c.notify(f"{error} This session continues without memory.")
+        self.c.notify(Text("{error} This session continues without memory.", error=error))
 
     def open(self) -> Memory:
         from ..memory.memory import Memory

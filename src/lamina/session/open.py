@@ -34,6 +34,7 @@ from ..disk.transcripts.store import (
     read_transcript,
     refuse_newer,
 )
+from ..language.text import Text
 
 # Session ids are used as file names.
 MAX_ID = 100
@@ -108,7 +109,7 @@ def open_new(place: SessionPlace, session_id: str | None = None) -> OpenedTransc
         try:
             file = FileTranscript.open(path, envelope)
         except DiskError as error:
-            notices = (f"{error} This session is kept in memory only and cannot be resumed.",)
+            notices = (Text("{error} This session is kept in memory only and cannot be resumed.", error=error),)
         else:
             # The lock is held, so no other process can start this session between the check and the first write.
             if file is None or path.stat().st_size:
@@ -153,7 +154,9 @@ def _store_for(place: SessionPlace, path: Path, clock: Callable[[], str]) -> Ope
             name, reason = new_id(), "it is open in another process" if ours else "it was last written by another program"
             forked = Forked(new_id(), None, clock(), path.stem, str(path), reason)
             copy = ForkedTranscript(_path_of_copy(place, path, name), place.envelope(name), SourceTranscript(path), forked)
-            return Opening(name, copy, (f"Session {path.stem} continues as {name}, because {reason}.",))
+            form = Text("Session {stem} continues as {name}, because {reason}.")
+            notice = Text(form, stem=path.stem, name=name, reason=Text.whole(reason))
+            return Opening(name, copy, (notice,))
         except DiskError as error:
             notices = (f"{error} The session continues in memory only: new messages will not be saved.",)
     return Opening(path.stem, InMemoryTranscript(place.envelope(path.stem), SourceTranscript(path)), notices)
@@ -221,7 +224,11 @@ def checked_id(session_id: str) -> str:
     plain = session_id.replace("-", "").replace("_", "").replace(".", "")
     fits = 0 < len(session_id) <= MAX_ID and plain.isalnum() and plain.isascii() and not session_id.startswith(".")
     if not fits or session_id.lower() in TAKEN:
-        raise InputError("session id", f"invalid session id {session_id!r}", f"use up to {MAX_ID} letters, digits, '-' and '_'")
+        raise InputError(
+            "session id",
+            Text("invalid session id {session_id!r}", session_id=session_id),
+            Text("use up to {limit} letters, digits, '-' and '_'", limit=MAX_ID),
+        )
     return session_id
 
 

@@ -16,6 +16,7 @@ from ..core.fence import escape, fence
 from ..core.reach import MEMORY_SAVE, MEMORY_SEARCH
 from ..core.view import Item
 from ..language.memory_requests import asks_for_memory
+from ..language.text import Text
 from ..memory.guard.judgement import AcceptedMemory, WantedMemory, judge
 from ..memory.recall.plan import user_words
 from ..memory.recall.render import age_text, cut_text, readable_text
@@ -123,10 +124,10 @@ class _MemoryTools:
         except LaminaError as error:
             return failure(str(error))
         if isinstance(saved, Proposed):
-            self._c.notify(f"A memory change needs your approval. Run `lamina inbox accept {saved.id}`.")
+            self._c.notify(Text("A memory change needs your approval. Run `lamina inbox accept {id}`.", id=saved.id))
             return ToolOutput(f"The change waits for the user's approval. Tell them: lamina inbox accept {saved.id}")
         self._seen[saved.topic.file] = saved.topic.body
-        self._c.notify(f"Saved memory: {saved.topic.name}")
+        self._c.notify(Text("Saved memory: {name}", name=saved.topic.name))
         secret = f" A secret was left out ({', '.join(saved.redacted)})." if saved.redacted else ""
         return ToolOutput(f"Saved as {saved.topic.name}.{secret}")
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from ..core.errors import PathRefused
 from ..disk.paths.file_names import printable_path
 from ..disk.regular_file import list_entries
+from ..language.text import Text
 
 # No system accepts longer paths (PATH_MAX on Linux).
 MAX_PATH = 4_096
@@ -53,11 +54,13 @@ def missing(path: Path, cwd: Path) -> str:
     """Return the message for a path that does not exist, with similar names."""
     hints = _similar(path, cwd)
     if hints:
-        return f"{path} does not exist. Similar: {', '.join(hints)}."
+        return Text("{path} does not exist. Similar: {hints}.", path=path, hints=", ".join(hints))
     if not os.path.isdir(path.parent):
         above = next((str(parent) for parent in path.parents if os.path.isdir(parent)), "none")
-        return f"{path} does not exist, and neither does its directory (nearest existing directory: {above})."
-    return f"{path} does not exist. Use Glob to find files by name. The working directory is {cwd}."
+        return Text(
+            "{path} does not exist, and neither does its directory (nearest existing directory: {above}).", path=path, above=above
+        )
+    return Text("{path} does not exist. Use Glob to find files by name. The working directory is {cwd}.", path=path, cwd=cwd)
 
 
 def _similar(path: Path, cwd: Path) -> list[str]:

@@ -63,14 +63,14 @@ def block_label(words: Words, block: RequestBlock) -> str:
     return (
         words(labels.BLOCK_KINDS[block.kind])
         if block.kind.startswith("unrecorded") or block.label in PLAIN
-        else words.told(block.label)
+        else words(block.label)
     )
 
 
 def _more(words: Words, opened: OpenSession, found: RequestBlocks, block: RequestBlock) -> Html:
     since = found.number + 1 - block.entered_at
     facts: list[tuple[str, str | Html]] = [
-        (words("Why it is here"), bdi(words.told(block.why))),
+        (words("Why it is here"), bdi(words(block.why))),
         (
             words("In the window"),
             words("since request {at} ({n} request)|since request {at} ({n} requests)", at=block.entered_at, n=max(1, since)),

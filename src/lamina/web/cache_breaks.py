@@ -17,7 +17,8 @@ from ..core.errors import LaminaError
 from ..history.money import local_day
 from ..history.scan import half_hour
 from ..history.sessions import SourceSession
-from ..language.text import Text
+from ..history.window_decisions import EXPIRED
+from ..language.text import Text, pack, unpack
 from . import labels
 from .html import Html, bdi, tag
 from .numbers import price, share, sum_known, tokens
@@ -29,9 +30,7 @@ from .views_made import Work
 from .words import Words
 
 # Increase the number when what is kept changes.
-NOTE = "breaks-3"
-# The beginning of the title of a break whose cache entry was too old.
-EXPIRED = "Cache expired"
+NOTE = "breaks-4"
 # Seconds before the first session is read: the view that asks comes first.
 PATIENCE = 1.0
 
@@ -39,7 +38,7 @@ PATIENCE = 1.0
 class CacheBreak(msgspec.Struct, frozen=True, array_like=True):
     time: str
     kind: str
-    title: str
+    title: Text
     tokens: int
     usd: float | None  # None: the price is unknown
     request: int
@@ -96,10 +95,10 @@ class BreakCauses:
         stamp = str(_stamp(session))
         held = self._site.index.use(lambda index: index.note(session.path, NOTE, stamp))
         if held is None:
-            held = msgspec.json.encode(self._read(session))
+            held = msgspec.json.encode(self._read(session), enc_hook=pack)
             made = held
             self._site.index.use(lambda index: index.keep_note(session.path, NOTE, stamp, made))
-        return msgspec.json.decode(held, type=list[CacheBreak])
+        return msgspec.json.decode(held, type=list[CacheBreak], dec_hook=unpack)
 
     def _read(self, session: SourceSession) -> list[CacheBreak]:
         from ..history.followed_session import FollowedSession
@@ -185,9 +184,9 @@ def _name(words: Words, one: CacheBreak) -> str:
     """Return the cause of a break. How long the pause was that ended a cache entry makes no cause of its own."""
     if one.kind != "break":
         return words(labels.CAUSES[one.kind])
-    if one.title.startswith(EXPIRED):
+    if one.title.template == EXPIRED.template:
         return words("Cache expired in a pause")
-    return words.told(one.title)
+    return words(one.title)
 
 
 def _table(words: Words, causes: dict[str, _Cause]) -> Html:

@@ -90,7 +90,7 @@ def change_route(site: Site, path: str, run: Run, *, writes: bool = True) -> Rou
             told = {"message": conflict.message, "html": conflict.body, "location": conflict.location}
             return json_response(told, 409)
         except (LaminaError, Refused) as error:
-            return json_response({"message": words.error(error)}, 400)
+            return json_response({"message": words(error)}, 400)
         finally:
             site.count_again()
 

@@ -91,7 +91,7 @@ def _stop(site: Site, words: Words, fields: Fields) -> Done:
     if found is None or found.running is None:
         raise InputError("dream", words("no dream is running"))
     said = recover_memory(place.project or place.path, site.home, site.places.settings_of(place))
-    return Done(" ".join(map(words.told, said)) or words("The dream stops. Memory stays as it was before."))
+    return Done(" ".join(map(words, said)) or words("The dream stops. Memory stays as it was before."))
 
 
 def _dismiss(site: Site, words: Words, fields: Fields) -> Done:
@@ -149,5 +149,5 @@ def _told(words: Words, done: UndoneDream) -> str:
     restored = words("Undone: {n} memory restored.|Undone: {n} memories restored.", n=len(done.back))
     told = [restored] if done.back or not done.withdrawn else []
     told += [words("{n} proposal withdrawn.|{n} proposals withdrawn.", n=done.withdrawn)] if done.withdrawn else []
-    left = [words("{file} {why}.", file=skipped.file, why=words.told(skipped.why)) for skipped in done.left[:3]]
-    return " ".join([*map(words.told, done.said), *told, *left])
+    left = [words("{file} {why}.", file=skipped.file, why=words(skipped.why)) for skipped in done.left[:3]]
+    return " ".join([*map(words, done.said), *told, *left])

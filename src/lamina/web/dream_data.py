@@ -14,6 +14,7 @@ from typing import NamedTuple
 from ..agent.dream_gate import find_gate
 from ..core.errors import LaminaError
 from ..disk.locks.dream_lock import DreamLock
+from ..language.text import message
 from ..layers.l6_dream.changes import DreamedFile, DreamFact, list_dream_facts, list_dreamed_files
 from ..layers.l6_dream.gates import DreamStop
 from ..layers.l6_dream.record import DIRECTORY, DreamRecord, is_real, read_record, read_records
@@ -107,7 +108,7 @@ def find_next(index: MemoryIndex, place: Place, home: Path | None) -> DreamStop 
             settings, last = index.places.settings_of(place), DreamLock(root).last_ns()
             return find_gate(root, cwd=place.project or place.path, home=home, settings=settings, last_ns=last)
     except (LaminaError, OSError) as error:
-        return DreamStop("failures", str(error))
+        return DreamStop("failures", message(error))
 
 
 def read_dream(index: MemoryIndex, place: Place, id: str) -> DreamDetail | None:

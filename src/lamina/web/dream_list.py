@@ -76,7 +76,7 @@ def _dreams(site: Site, request: Request) -> Response:
         "dreams": [dream_json(one.place, record) for one in found for record in one.records],
         "running": [one.place.id for one in found if one.running is not None and one.alive],
         "starting": [place.id for place, start in starts if not start.begun.done()],
-        "not_started": {place.id: words.error(error) for place, start in starts if (error := start.error) is not None},
+        "not_started": {place.id: words(error) for place, start in starts if (error := start.error) is not None},
         "background": [{"purpose": line.purpose, "model": line.model, "usd": line.usd, "time": line.time} for line in lines],
     }
     title = words("Dreams and background")
@@ -130,7 +130,7 @@ def _start_panel(site: Site, words: Words, place: Place, start: DreamStart) -> H
             tag("span", {"class": "sp"}),
             None if site.read_only or error is None else _dismiss_form(words, place, start),
         ),
-        tag("p", {"class": "pad"}, bdi(words.error(error))) if error is not None else None,
+        tag("p", {"class": "pad"}, bdi(words(error))) if error is not None else None,
     )
 
 
@@ -187,7 +187,7 @@ def answer(words: Words, turn: DreamTurn, most: int) -> Html:
     return tag(
         "li",
         None,
-        bdi(cut(words.told(turn.text), most)) if turn.text.strip() else words("{n} tool call|{n} tool calls", n=turn.calls),
+        bdi(cut(words(turn.text), most)) if turn.text.strip() else words("{n} tool call|{n} tool calls", n=turn.calls),
     )
 
 
@@ -309,7 +309,7 @@ def _next(site: Site, words: Words, found: list[PlaceDreams]) -> Html | None:
     rows = []
     for place in _startable(site, found):
         stop = find_next(site.memories, place, site.home)
-        told = words("at the end of the next turn") if stop is None else words("not yet, {why}", why=words.told(stop.why))
+        told = words("at the end of the next turn") if stop is None else words("not yet, {why}", why=words(stop.why))
         rows.append(tag("li", None, tag("b", None, bdi(place_name(place))), ": ", bdi(told)))
     return join((tag("h2", {"class": "day"}, words("The next dream")), tag("ul", {"class": "entries"}, rows))) if rows else None
 
@@ -338,7 +338,7 @@ def _changes(words: Words, record: DreamRecord, waiting: set[str]) -> str:
         ("decided", len(record.waiting) - pending),
     )
     told = [words(labels.CHANGE_COUNTS[name], n=count) for name, count in counts if count]
-    return ", ".join(told) or cut(words.told(record.why), 120) or words("nothing to change")
+    return ", ".join(told) or cut(words(record.why), 120) or words("nothing to change")
 
 
 def dream_json(place: Place, record: DreamRecord) -> dict[str, Any]:

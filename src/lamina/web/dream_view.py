@@ -67,7 +67,7 @@ def _head(site: Site, words: Words, place: Place, found: DreamDetail, title: str
     facts += [] if running else [words(labels.DREAM_STATES[record.status])]  # the panel below tells the state
     if record.ended is not None and record.status != "undone":  # an undo writes its own time
         facts.append(length(words, record.ended - record.started))
-    facts += [words.told(record.why)] if record.why else []
+    facts += [words(record.why)] if record.why else []
     undo, fields = None, {"place": place.id, "dream": record.id}
     if not site.read_only and found.can_undo:
         undo = change_form(UNDO, fields, button(words("Undo the whole dream"), {"class": "btn main", "id": "undo-dream"}))
@@ -220,7 +220,7 @@ def _slip(file: str, text: str | None, facts: tuple[DreamFact, ...], own: str | 
 def _skipped(words: Words, record: DreamRecord) -> Html | None:
     if not record.skipped:
         return None
-    lines = [tag("li", None, bdi(words("{file}: {why}", file=one.file, why=words.told(one.why)))) for one in record.skipped[:50]]
+    lines = [tag("li", None, bdi(words("{file}: {why}", file=one.file, why=words(one.why)))) for one in record.skipped[:50]]
     return tag("div", {"class": "notice"}, words("Left unchanged:"), tag("ul", None, lines))
 
 

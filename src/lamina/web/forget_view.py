@@ -51,7 +51,7 @@ def _forget(site: Site, request: Request) -> Response:
                 return opening(site, request, title=title, active="memories", head=head, sentence=said)
             planned = found.result()
     except LaminaError as error:
-        why = words.error(error)
+        why = words(error)
     places = [place for place in site.places.all() if place.own and place.agent is None and place.project is not None]
     options = [tag("option", {"value": "", "selected": not project}, words("All projects"))]
     options += [tag("option", {"value": place.id, "selected": place.id == project}, place_name(place)) for place in places]
@@ -150,7 +150,7 @@ def _run(site: Site, words: Words, fields: Fields) -> Done:
         raise InputError(subject, words("other files name it by now; look at the new list first"))
     done = run_job(site.home, path, job, planned, site.environ)
     if not done.is_complete():
-        each = (words("{file}: {why}", file=one.path, why=words.told(one.why)) for one in [*done.skipped, *done.left][:3])
+        each = (words("{file}: {why}", file=one.path, why=words(one.why)) for one in [*done.skipped, *done.left][:3])
         why = words("; ").join(each)
         unfinished = words(
             "Not complete: {n} file changed. Run `lamina forget --resume`."

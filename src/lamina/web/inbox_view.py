@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from ..core.errors import InputError
-from ..language.text import Text
+from ..language.text import Text, encodable
 from ..memory.recall.library import ScopeName
 from ..memory.store.change_sets import SINCE, ClientChange
 from ..memory.store.contract import ChangeReason, Saved
@@ -48,7 +48,7 @@ def routes(site: Site) -> list[Route]:
 
 def token(proposal: Proposal) -> str:
     """Return what a form carries: the id and the digest of a proposal, which may be renewed under the same id."""
-    return f"{proposal.id}:{digest(msgspec.json.encode(proposal))}"
+    return f"{proposal.id}:{digest(msgspec.json.encode(proposal, enc_hook=encodable))}"
 
 
 def _asked(site: Site, words: Words, fields: Fields) -> list[tuple[Place, list[Proposal]]]:
@@ -80,7 +80,7 @@ def _accept(site: Site, words: Words, fields: Fields) -> Done:
                 except InputError as error:
                     if decided:
                         raise InputError(
-                            words("accepted {n}, then stopped", n=len(decided)), words.error(error).rstrip(".。")
+                            words("accepted {n}, then stopped", n=len(decided)), words(error).rstrip(".。")
                         ) from None
                     raise
                 decided.append(proposal)
@@ -283,8 +283,8 @@ def _origin(site: Site, words: Words, place: Place, proposal: Proposal, verb: st
     ]
     parts += [(" · ", one) for one in (link, dream) if one is not None]
     parts += [" · ", ago(words, proposal.time, site.clock())]
-    parts += [words(": "), bdi(cut(words.told(why.why), 240))] if why.why else []
-    parts += [tag("br"), words("It waits: {why}", why=words.told(proposal.waits))] if proposal.waits else []
+    parts += [words(": "), bdi(cut(words(why.why), 240))] if why.why else []
+    parts += [tag("br"), words("It waits: {why}", why=words(proposal.waits))] if proposal.waits else []
     return join(parts)
 
 

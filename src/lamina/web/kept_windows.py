@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..disk.regular_file import FileStamp, stamp_of
+from ..language.text import pack, unpack
 from .session_index import SessionIndex
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ..history.window_series import Series
 
 # Increase the number when what is kept changes.
-NOTE = "window-6"
+NOTE = "window-7"
 # Smaller files are read in less than a tenth of a second.
 LEAST_BYTES = 1 << 20
 
@@ -38,14 +39,14 @@ class KeptWindows:
         data = self._index.peek(lambda index: index.note(path, NOTE, key)) if key else None
         if data is not None:
             with suppress(zlib.error, msgspec.MsgspecError):
-                return msgspec.msgpack.decode(zlib.decompress(data), type=KeptWindow)
+                return msgspec.msgpack.decode(zlib.decompress(data), type=KeptWindow, dec_hook=unpack)
         return None
 
     def keep(self, followed: FollowedSession, series: Series) -> None:
         """Keep the window that was read, in the background."""
         window, path = followed.keep(series), os.fspath(followed.path)
         if window is not None and (key := _note_key(window.stamp)):
-            data = zlib.compress(msgspec.msgpack.encode(window), 1)
+            data = zlib.compress(msgspec.msgpack.encode(window, enc_hook=pack), 1)
             self._index.later(lambda index: index.keep_note(path, NOTE, key, data))
 
 

@@ -15,10 +15,10 @@ from ..core.errors import InputError
 from ..memory.memory import Memory, Merged
 from ..memory.store.contract import ChangeReason, Saved
 from ..memory.store.evidence import anchor_text, read_anchor
-from ..memory.store.secrets import chinese_kind, redact
+from ..memory.store.secrets import redact
 from ..memory.store.topic import KINDS, Kind, Topic, evidence_of
 from .changes import Done, Fields, Run, Undo, change_route
-from .memory_conflicts import EDIT, KEEP, NEW, ON_PAGE, find_conflict
+from .memory_conflicts import CHECKED, EDIT, EDITED, KEEP, NEW, REMOVED, RESTORED, WRITTEN, find_conflict
 from .memory_forms import plain
 from .memory_list import address
 from .memory_places import Place
@@ -74,7 +74,7 @@ def _edit(site: Site, words: Words, fields: Fields) -> Done:
 
 def with_notices(words: Words, message: str, saved: Saved | Merged) -> str:
     """Return the answer to a save, with the secrets that were removed from the text, and why the index may lack the new line."""
-    kinds = [chinese_kind(kind) if words.language == "zh" else kind for kind in saved.redacted]
+    kinds = [words(kind) for kind in saved.redacted]
     secrets = [words("A secret was removed from the text ({kind}).", kind=", ".join(kinds))] if kinds else []
     return " ".join([message, *secrets, *([saved.unfinished] if saved.unfinished else [])])
 
@@ -86,7 +86,7 @@ def _saved(words: Words, memory: Memory, topic: Topic, fields: Fields, base: str
         description=fields.get("description", ""),
         body=plain(fields.get("body", "")),
         scope="team" if topic.file.startswith("team/") else "private",
-        why=user(f"edited {ON_PAGE}"),
+        why=user(EDITED),
         base=base,
     )
     if not isinstance(done, Saved):
@@ -121,7 +121,7 @@ def _new(site: Site, words: Words, fields: Fields) -> Done:
             type=kind_of(fields),
             description=fields.get("description", ""),
             body=plain(fields.get("body", "")),
-            why=user(f"written {ON_PAGE}"),
+            why=user(WRITTEN),
             base="",
         )
         assert isinstance(done, Saved)  # a user's own memory never waits
@@ -136,7 +136,7 @@ def _keep(site: Site, words: Words, fields: Fields) -> Done:
     with site.places.open(place) as memory:
         if (there := memory.get(file) or memory.get(fields.get("name", ""))) is not None:
             raise find_conflict(site, words, place, memory, {**fields, "file": there.file})
-        topic = memory.restore(file, fields.get("version") or None, why=user(f"restored {ON_PAGE}"), base="")
+        topic = memory.restore(file, fields.get("version") or None, why=user(RESTORED), base="")
         saved = _saved(words, memory, topic, fields, memory.digest(topic.file))
         message = with_notices(words, words("Saved “{name}”.", name=saved.topic.name), saved)
         return Done(message, _removal(memory, place, saved.topic.file), address(place, saved.topic.file))
@@ -149,7 +149,7 @@ def _removal(memory: Memory, place: Place, file: str) -> Undo:
 def _remove(site: Site, words: Words, fields: Fields) -> Done:
     with _shown(site, words, fields) as (place, memory, topic):
         digest = fields["digest"]
-        memory.remove(topic.file, why=user(f"removed {ON_PAGE}"), base=digest)
+        memory.remove(topic.file, why=user(REMOVED), base=digest)
         version = next((one.id for one in memory.log(topic.file) if one.digest == digest), "")
     back = fields.get("back", "")
     undo = Undo(RESTORE, {"place": place.id, "file": topic.file, "version": version, "digest": "", "back": back})
@@ -166,7 +166,7 @@ def _restore(site: Site, words: Words, fields: Fields) -> Done:
         is_there = there is not None and there.file == file
         if (digest or is_there) and not (is_there and memory.digest(file) == digest):
             raise find_conflict(site, words, place, memory, fields)
-        topic = memory.restore(file, fields.get("version") or None, why=user(f"restored {ON_PAGE}"), base=digest)
+        topic = memory.restore(file, fields.get("version") or None, why=user(RESTORED), base=digest)
         message = words("Restored “{name}”.", name=topic.name)
         if not digest:
             back = fields.get("back", "")
@@ -187,7 +187,7 @@ def _check(site: Site, words: Words, fields: Fields) -> Done:
             body=topic.body,
             evidence=entries,
             scope="team" if topic.file.startswith("team/") else "private",
-            why=user(f"checked the evidence {ON_PAGE}"),
+            why=user(CHECKED),
             base=fields["digest"],
         )
         assert isinstance(done, Saved)

@@ -19,7 +19,9 @@ from .words import Words
 
 EDIT, NEW, KEEP = (f"/changes/memories/{name}" for name in ("edit", "new", "keep"))
 # The reasons of changes end in this; those of the command line are these.
-ON_PAGE = "on the page"
+EDITED, WRITTEN, REMOVED = "edited on the page", "written on the page", "removed on the page"
+RESTORED, CHECKED = "restored on the page", "checked the evidence on the page"
+ON_PAGE = frozenset({EDITED, WRITTEN, REMOVED, RESTORED, CHECKED})
 OF_COMMANDS = ("", "edited by hand")
 
 
@@ -61,7 +63,7 @@ def _who(words: Words, version: MemoryVersion | None) -> str:
     if version is None or version.why is None:
         return words("an editor")
     why = version.why
-    if why.who == "user" and why.why.endswith(ON_PAGE):
+    if why.who == "user" and why.why in ON_PAGE:
         return words("you on the page")
     if why.who == "user" and why.why in OF_COMMANDS and why.session is None:
         return words("the command line")

@@ -205,12 +205,8 @@ def evidence_mark(words: Words, evidence: Freshness | None, named: bool) -> Html
     if not named or evidence is None:
         return tag("span", {"class": "ev2"}, icon(STATE_ICONS["unverifiable"]), words("no evidence named"))
     label = words(labels.EVIDENCE[evidence.state])
-    cause = f"{words(': ')}{cut(_told(words, evidence.why), 80)}" if evidence.state != "fresh" and evidence.why else ""
+    cause = f"{words(': ')}{cut(words(evidence.why), 80)}" if evidence.state != "fresh" and evidence.why else ""
     return tag("span", {"class": f"ev2 {evidence.state}"}, icon(STATE_ICONS[evidence.state]), bdi(f"{label}{cause}"))
-
-
-def _told(words: Words, why: str) -> str:
-    return words("; ").join(words.told(part) for part in why.split("; "))
 
 
 def _type(words: Words, kind: str | None) -> Html | None:

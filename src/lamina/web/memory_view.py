@@ -158,7 +158,7 @@ def _head(words: Words, site: Site, listed: Listed, opened: tuple[Place, OneMemo
 def _problems(words: Words, index: MemoryIndex) -> Html | None:
     if not index.problems:
         return None
-    lines = [tag("li", None, bdi(words.told(line))) for line in index.problems]
+    lines = [tag("li", None, bdi(words(line))) for line in index.problems]
     return tag("div", {"class": "notice warn"}, words("Not everything could be read:"), tag("ul", None, lines))
 
 
@@ -274,7 +274,7 @@ def _facts(site: Site, words: Words, request: Request, place: Place, found: OneM
         (words("Written"), _written(site, words, place, version) if place.own else NAMES[place.origin]),
         (words("Changed"), ago(words, topic.modified, site.clock())),
         (words("Recalled"), recalled_text(words, recalls, site.clock())) if place.own else ("", None),
-        (words("Origin"), bdi(words.told(origin_of(topic)))) if origin_of(topic) else ("", None),
+        (words("Origin"), bdi(words(origin_of(topic)))) if origin_of(topic) else ("", None),
         (words("File"), tag("span", {"class": "mono"}, bdi(found.path))),
     ]
     return tag("dl", {"class": "kv"}, [(tag("dt", None, name), tag("dd", None, value)) for name, value in rows if name])
@@ -310,7 +310,7 @@ def _written(site: Site, words: Words, place: Place, version: MemoryVersion | No
     if version is None or version.why is None:
         return join((author_name(words, "outside"),))
     why = version.why
-    reason = join((words(": "), bdi(cut(words.told(why.why), 160)))) if why.why else None
+    reason = join((words(": "), bdi(cut(words(why.why), 160)))) if why.why else None
     link = message_link(site, words, why.session, why.message)
     dream = tag("a", {"href": f"/dreams/{place.id}/{why.dream}"}, words("the dream")) if why.dream else None
     return join((author_name(words, why.who), (" · ", link) if link else None, (" · ", dream) if dream else None, reason))
@@ -331,7 +331,7 @@ def _history(site: Site, words: Words, request: Request, place: Place, found: On
             told = words("Restore the version of {when}", when=absolute(words, version.time))
             label: dict[str, Attribute] = {"class": "btn sm quiet", "aria-label": told}
             restore = change_form("/changes/memories/restore", fields, button(words("Restore"), label))
-        why = words.told(version.why.why) if version.why is not None else ""
+        why = words(version.why.why) if version.why is not None else ""
         line = tag(
             "div",
             None,

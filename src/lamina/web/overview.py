@@ -25,6 +25,7 @@ from ..providers.amounts import units_of
 from ..providers.models import table
 from ..replay.html import ReportWords, recorded_bill, saving_words
 from ..replay.savings import saving
+from ..replay.variants import row_title
 from . import cache_breaks, labels
 from .changes import Done, Fields, change_route
 from .html import Child, Html, bdi, cut, join, tag
@@ -219,7 +220,7 @@ def _saving(site: Site, words: Words, asked: Period) -> Html:
             )
         policy = words(
             "Policy {policy}: {n} call compared.|Policy {policy}: {n} calls compared.",
-            policy=words.told(job.policies[0]),
+            policy=row_title(job.policies[0]),
             n=report.calls,
         )
         bill = recorded_bill(report, texts)

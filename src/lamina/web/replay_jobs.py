@@ -24,6 +24,7 @@ from ..core.errors import LaminaError
 from ..core.settings import Settings
 from ..core.settings.table import DEFAULT_POLICY
 from ..disk.regular_file import stamp
+from ..language.text import Text, message
 from ..replay.kept_replays import KeptReplay, keep_replay, kept_ids, kept_replay
 from ..replay.options import options_in
 from ..replay.process import ENDED, ReplayEnded, ReplayNews, ReplayOrder, ReplayProcess, ReplayProgress
@@ -241,7 +242,7 @@ class ReplayJobs:
         except Stopped:
             job.end("stopped")
         except (LaminaError, OSError, ReplayEnded) as error:
-            job.end("failed", str(error))
+            job.end("failed", message(error))
         finally:
             limit.cancel()
             if job.running:
@@ -272,7 +273,7 @@ class ReplayJobs:
         try:
             key = _digest((path, stamp(os.stat(path)), job.rows[0].name, settings, __version__))
         except OSError as error:
-            return ReplayReport(skipped=[f"{path} skipped: {error.strerror}"])
+            return ReplayReport(skipped=[Text("{path} skipped: {strerror}", path=path, strerror=error.strerror)])
         if (played := self._kept.get(key)) is None:
             played = process.play(path)
             played.played = [msgspec.structs.replace(one, points={}) for one in played.played]

@@ -22,7 +22,7 @@ from ..replay.chart import ChartWords
 from ..replay.html import ReportWords, SessionName, differences, parts, translated_page
 from ..replay.html import page as report_file
 from ..replay.report import ReplayReport
-from ..replay.variants import LAYERS
+from ..replay.variants import LAYERS, row_title
 from . import labels
 from .changes import Done, Fields, Refused, change_route
 from .html import Child, Html, bdi, cut, join, tag
@@ -307,7 +307,7 @@ def _state(words: Words, job: ReplayJob) -> str:
                 "Stopped after {n} minutes. The table shows what was finished; choose fewer sessions.", n=round(MOST_SECONDS / 60)
             )
         case "failed":
-            return words("The replay failed: {reason}", reason=words.told(job.problem))
+            return words("The replay failed: {reason}", reason=words(job.problem))
         case outcome:
             return words(labels.REPLAY_STATES[outcome])
 
@@ -414,7 +414,7 @@ def _progress(words: Words, job: ReplayJob) -> Html:
             "Session {at} of {of}: {policy}, call {call} of {calls}",
             at=job.done + 1,
             of=of,
-            policy=words.told(at.policy),
+            policy=row_title(at.policy),
             call=f"{at.call:,}",
             calls=f"{at.calls:,}",
         )

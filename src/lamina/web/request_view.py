@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -192,8 +191,8 @@ def cache_key(words: Words, series: Series, point: RequestPoint) -> Html:
 
 def decision_label(words: Words, decision: Decision) -> str:
     """Return the short label of a mark: what happened, and to how many."""
-    count = re.search(r"\d[\d,]*", decision.title) if decision.kind in ("clear", "spill", "collapse") else None
-    return words(labels.DECISIONS[decision.kind]) + (f" {count[0]}" if count is not None else "")
+    label, count = words(labels.DECISIONS[decision.kind]), decision.title.values.get("n")
+    return f"{label} {count:,}" if decision.kind in ("clear", "spill", "collapse") and count is not None else label
 
 
 class _Balance(NamedTuple):
@@ -246,12 +245,12 @@ def decision_panel(words: Words, decision: Decision) -> Html:
             _sum(words("Balance until the next decision"), signed(words, found.total), "sum"),
         ]
     even = found.even if found is not None and lost else None
-    by = words("By {by}.", by=words.told(decision.by)) if decision.by else words("No record tells why.")
+    by = words("By {by}.", by=words(decision.by)) if decision.by else words("No record tells why.")
     return tag(
         "div",
         {"class": "why" if lost else "why neutral"},
-        tag("h3", None, bdi(words.told(decision.title)), words(". "), verdict),
-        tag("p", {"class": "small"}, bdi(words.told(decision.detail))) if decision.detail else None,
+        tag("h3", None, bdi(words(decision.title)), words(". "), verdict),
+        tag("p", {"class": "small"}, bdi(words(decision.detail))) if decision.detail else None,
         tag("table", None, tag("tbody", None, rows)) if rows else None,
         tag(
             "p",

@@ -122,7 +122,7 @@ def _search(site: Site, request: Request, files: SearchedFiles) -> Response:
             )
             if reading
             else None,
-            [tag("p", {"class": "notice"}, bdi(words.told(line))) for line in dict.fromkeys(unread) if line != NO_WORDS],
+            [tag("p", {"class": "notice"}, bdi(words(line))) for line in dict.fromkeys(unread) if line != NO_WORDS],
             _results(site, words, query, results, exact=exact) if query and not reading else None,
         )
     )

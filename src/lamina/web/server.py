@@ -71,7 +71,7 @@ def application(site: Site, keys: Keys) -> ASGIApp:
 
     def failed(request: Request, error: Exception) -> Response:
         words = words_for(request)
-        sentence = words("The page could not be made: {reason}", reason=words.error(error) or type(error).__name__)
+        sentence = words("The page could not be made: {reason}", reason=words(error) or type(error).__name__)
         return problem(site, request, words("Something went wrong"), sentence, status=500, back=list_of(request.url.path))
 
     @contextlib.asynccontextmanager

@@ -233,7 +233,7 @@ def _select(label: str, name: str, options: list[tuple[str, str]], chosen: str) 
 def _unread(words: Words, listing: Listing) -> Html | None:
     if not listing.unread:
         return None
-    lines = [tag("li", None, bdi(words.told(line))) for line in listing.unread]
+    lines = [tag("li", None, bdi(words(line))) for line in listing.unread]
     return tag("div", {"class": "notice warn"}, words("Not everything could be read:"), tag("ul", None, lines))
 
 

@@ -17,6 +17,7 @@ from ..core.settings import Resolved, Setting, Settings, find
 from ..core.settings.kinds import API_KEY, DIRECTORY, SWITCH, URL
 from ..disk.home.ledger import UsageLedger
 from ..disk.settings_write import ChangedSetting, set_user_setting, user_document, value_in
+from ..language.text import Text
 from . import labels
 from .changes import Conflict, Done, Fields, Undo, change_route
 from .html import Attribute, Html, bdi, cut, join, tag
@@ -24,7 +25,6 @@ from .numbers import money, share, tokens
 from .page import page, search_box, view_head
 from .site import Site
 from .words import Words, words_for
-from .words.setting_texts import CHINESE, RULES, accepts_in_chinese
 
 # The groups of the view, and the letters of the specification whose settings they hold.
 GROUPS = {
@@ -74,7 +74,7 @@ def _settings(site: Site, request: Request) -> Response:
     body = join(
         (
             _head(site, words, held),
-            [tag("p", {"class": "notice"}, bdi(words.told(found.text))) for found in held.findings],
+            [tag("p", {"class": "notice"}, bdi(words(found.text))) for found in held.findings],
             _filter(words, wanted, changed=changed),
             _jumps(words, groups),
             [_group(site, words, held, name, rows) for name, rows in groups.items() if rows],
@@ -233,24 +233,21 @@ def _row(words: Words, row: Setting[Any], found: Resolved, document: dict[str, A
 
 
 def _help(words: Words, row: Setting[Any]) -> str:
-    return row.help if words.language == "en" else CHINESE[row.key]
+    return words(row.help)
 
 
 def _accepts(words: Words, row: Setting[Any]) -> Html | None:
     """Return the sentence about accepted values; a switch and a list of choices show theirs."""
     if row.kind is SWITCH or row.kind.options:
         return None
-    says = row.kind.says if words.language == "en" else accepts_in_chinese(row.kind.says)
-    return tag("p", {"class": "soft small", "id": f"accepts-{row.key}"}, words("Accepts {what}.", what=says))
+    return tag("p", {"class": "soft small", "id": f"accepts-{row.key}"}, words("Accepts {what}.", what=Text.whole(row.kind.says)))
 
 
 def _origin(words: Words, found: Resolved) -> Html:
     label = words(labels.SETTING_SOURCES[found.source])
     if found.source == "default" and found.detail:
         return join((words("Default of policy {name}", name=found.detail.removeprefix("policy ")),))
-    if found.source == "rule" and words.language == "zh":
-        return join((label, " ", bdi(RULES.get(found.detail, found.detail))))
-    return join((label, " ", bdi(found.detail)) if found.detail else (label,))
+    return join((label, " ", bdi(words(found.detail))) if found.detail else (label,))
 
 
 def can_change(row: Setting[Any]) -> bool:
@@ -334,7 +331,7 @@ def _parsed(row: Setting[Any], text: str) -> object:
         return text == "true"
     read = row.kind.read_text(text)
     if read.value is None or read.problems:
-        raise InputError(row.key, next(iter(read.problems), f"must be {row.kind.says}"))
+        raise InputError(row.key, next(iter(read.problems), Text("must be {says}", says=row.kind.says)))
     assert row.kind.from_text is not None
     return row.kind.from_text(text)
 

@@ -52,10 +52,9 @@ def test_a_fact_is_in_context_or_one_call_away_or_lost() -> None:
     shown = ["It has read_config\nin it."]
     assert judged(facts, shown, reachable=True) == Fidelity(1, 1, 0)
     assert judged(facts, shown, reachable=False) == Fidelity(1, 0, 1)
-    assert (
-        judged(facts, shown, reachable=True).clause() == "of 2 facts removed, 1 is still in the context, 1 is one tool call away"
-    )
-    assert Fidelity().clause() == ""
+    sentence = judged(facts, shown, reachable=True).sentence()
+    assert sentence == "Of 2 facts removed, 1 is still in the context, 1 is one tool call away."
+    assert Fidelity().sentence() is None
 
 
 def test_a_sentence_is_found_however_its_lines_are_broken() -> None:

@@ -12,6 +12,7 @@ from rich.cells import cell_len
 from ... import __version__
 from ...core.blocks import Text, ToolUse
 from ...core.view import Item
+from ...language.text import Text as Sentence
 from ..completion import SHORT_ID
 from ..console import fit
 from ..start import OFFLINE, is_model_unset
@@ -27,15 +28,15 @@ REMINDER = "<system-reminder>"
 MOST_LINES = 8
 # Shown once, in a new home: with the line about who answers, five lines of 80 columns.
 WELCOME = (
-    "Welcome. Lamina is a chat that remembers what you tell it, for the next chat.",
-    "Say `Remember: our tests use a real database`, and later ask about it.",
-    "/memory lists what is kept: plain files in {home}. /forget deletes for good.",
+    Sentence("Welcome. Lamina is a chat that remembers what you tell it, for the next chat."),
+    Sentence("Say `Remember: our tests use a real database`, and later ask about it."),
+    Sentence("/memory lists what is kept: plain files in {home}. /forget deletes for good."),
 )
-NO_KEY = "An offline stand-in answers until you set ANTHROPIC_API_KEY or OPENAI_API_KEY."
-SENT = "Your messages, and memories that fit them, are sent to the model's provider."
-OTHERS = "`lamina --help` lists the other commands."
-HINTS = ("/help for commands", "Ctrl-C to stop", "Ctrl-D to leave")
-UNFINISHED = "The last turn was not finished. Use /retry to continue it."
+NO_KEY = Sentence("An offline stand-in answers until you set ANTHROPIC_API_KEY or OPENAI_API_KEY.")
+SENT = Sentence("Your messages, and memories that fit them, are sent to the model's provider.")
+OTHERS = Sentence("`lamina --help` lists the other commands.")
+HINTS = (Sentence("/help for commands"), Sentence("Ctrl-C to stop"), Sentence("Ctrl-D to leave"))
+UNFINISHED = Sentence("The last turn was not finished. Use /retry to continue it.")
 
 
 def greet(chat: Chat) -> None:
@@ -43,14 +44,14 @@ def greet(chat: Chat) -> None:
     dash = f" {screen.marks.dash} "
     name, where = (
         f"Lamina {__version__}",
-        f"{shorten_home(session.cwd)}{dash}{screen.text('session {id}', id=session.id[:SHORT_ID])}",
+        f"{shorten_home(session.cwd)}{dash}{screen.words('session {id}', id=session.id[:SHORT_ID])}",
     )
     if cell_len(f"{name}{dash}{chat.provider.model}{dash}{where}") < screen.width:
         screen.painted((name, "bold"), (f"{dash}{chat.provider.model}{dash}{where}", "plain"))
     else:
         screen.painted((name, "bold"), (f"{dash}{chat.provider.model}", "plain"))
         screen.note(where)
-    screen.note(dash.join(map(screen.text, HINTS)), "dim")
+    screen.note(dash.join(map(screen.words, HINTS)), "dim")
     offline, unset = chat.provider.name == "offline", is_model_unset(chat.options, chat.settings)
     if chat.is_first and chat.home is not None:
         answers = [NO_KEY] if offline and unset else [] if offline else [SENT]

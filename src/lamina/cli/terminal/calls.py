@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...language.text import Text, joined
 from ...language.wording import counted
 from .screen import Style
 
@@ -86,33 +87,38 @@ def describe_result(name: str, given: object, content: object, facts: Mapping[st
     """Describe the result of a call in half a line."""
     text = content if isinstance(content, str) else ""
     if facts.get("denied"):
-        return text.removeprefix("Not allowed: ")
+        return Text.whole(facts["reason"])
     if name == "Bash":
         return _ran(text, facts)
     if is_error:
-        return _first(text) or "failed"
+        return _first(text) or Text("failed")
     match name:
         case "Read" if "lines" in facts:
-            whole = f" of {facts['total']:,}" if facts.get("more") and "total" in facts else ""
-            return f"{counted(facts['lines'], 'line')}{whole}"
+            lines = counted(facts["lines"], "line")
+            return (
+                Text("{lines} of {total:,}", lines=lines, total=facts["total"])
+                if facts.get("more") and "total" in facts
+                else lines
+            )
         case "Write" if "lines" in facts:
-            return f"{'new, ' if facts.get('created') else ''}{counted(facts['lines'], 'line')}"
+            lines = counted(facts["lines"], "line")
+            return Text("new, {lines}", lines=lines) if facts.get("created") else lines
         case "Write" if done := _MEMORY.match(text):
             return done[1].lower()
         case "Write" if done := _BULLETS.match(text):
             return done[0].lower()
         case "Write" if _WAITS in text:
-            return "waits for your approval"
+            return Text("waits for your approval")
         case "Edit" if "line" in facts:
             return _changed(given, facts)
         case "Grep" if "lines" in facts:
-            return f"{counted(facts['lines'], 'line')} in {counted(facts['files'], 'file')}"
+            return Text("{n} line in {files}|{n} lines in {files}", n=facts["lines"], files=counted(facts["files"], "file"))
         case "Glob" if "files" in facts:
             return counted(facts["files"], "file")
         case "Agent" if "calls" in facts:
-            return f"{counted(facts['calls'], 'call')}, {facts['seconds']:.0f} s, {facts['tokens']:,} tokens"
+            return joined((counted(facts["calls"], "call"), f"{facts['seconds']:.0f} s", counted(facts["tokens"], "token")))
         case "Agent" if facts.get("background"):
-            return f"in the background as {facts['agent']}"
+            return Text("in the background as {agent}", agent=facts["agent"])
         case _:
             return _first(text)
 
@@ -121,8 +127,10 @@ def _changed(given: object, facts: Mapping[str, Any]) -> str:
     arguments = given if isinstance(given, Mapping) else {}
     old, new = (len(_text(arguments, name).splitlines()) for name in ("old_string", "new_string"))
     places = facts.get("replacements", 1)
-    where = f"at line {facts['line']}" if places == 1 else f"in {places} places from line {facts['line']}"
-    return f"-{old} +{new} {where}"
+    if places == 1:
+        return Text("-{old} +{new} at line {line}", old=old, new=new, line=facts["line"])
+    form = Text("-{old} +{new} in {places} places from line {line}")
+    return Text(form, old=old, new=new, places=places, line=facts["line"])
 
 
 def _ran(text: str, facts: Mapping[str, Any]) -> str:
@@ -131,16 +139,16 @@ def _ran(text: str, facts: Mapping[str, Any]) -> str:
     last = next((line for line in reversed(lines) if not line.startswith(OURS)), "")
     match facts.get("why"), facts.get("exit_code"):
         case "abort", _:
-            ended = "stopped"
+            ended = Text("stopped")
         case "timeout", _:
-            ended = "timed out"
+            ended = Text("timed out")
         case "full", _:
-            return "stopped: too much output"
+            return Text("stopped: too much output")
         case _, int(code) if code:
-            ended = f"exit code {code}"
+            ended = Text("exit code {code}", code=code)
         case _:
             return last
-    return f"{ended}: {last}" if last else ended
+    return Text("{ended}: {last}", ended=ended, last=last) if last else ended
 
 
 def _first(text: str) -> str:
@@ -155,7 +163,9 @@ def preview_call(name: str, given: object) -> list[PreviewLine]:
             return [*_bounded(_text(arguments, "command"), MOST_COMMAND, "", "bold")]
         case "Edit":
             old, new = _text(arguments, "old_string"), _text(arguments, "new_string")
-            everywhere = [PreviewLine("all occurrences in the file", "yellow")] if arguments.get("replace_all") is True else []
+            everywhere = (
+                [PreviewLine(Text("all occurrences in the file"), "yellow")] if arguments.get("replace_all") is True else []
+            )
             return [*everywhere, *_bounded(old, MOST_CHANGED, "- ", "red"), *_bounded(new, MOST_CHANGED, "+ ", "green")]
         case "Write":
             return [*_bounded(_text(arguments, "content"), MOST_CHANGED, "+ ", "green")]
@@ -175,7 +185,9 @@ def _bounded(text: str, most: int, sign: str, style: Style) -> Iterator[PreviewL
         more = f" … (+{len(line) - LONGEST:,})" if len(line) > LONGEST else ""
         yield PreviewLine(f"{sign}{line[:LONGEST]}{more}", style)
     if len(lines) > most:
-        yield PreviewLine(f"… and {counted(len(lines) - most, 'more line')} not shown here", "yellow")
+        yield PreviewLine(
+            Text("… and {n} more line not shown here|… and {n} more lines not shown here", n=len(lines) - most), "yellow"
+        )
 
 
 def _text(arguments: Mapping[str, Any], name: str) -> str:

@@ -5,23 +5,22 @@ The chat waits for a dream started here, as for a compaction, and Ctrl-C stops i
 
 from __future__ import annotations
 
-from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING
 
 from ...agent.manual_dream import run_by_hand
+from ...language.text import Text
 from ...session.base import working
-from ..dream_actions import STILL_RUNS, DreamNarrator, describe_end, end_dream
+from ..dream_actions import DreamNarrator, describe_end, end_dream, still_runs
 from ..dream_status import describe_outcome, describe_undo, list_changes, list_remarks, read_status, status_lines, undo_dream
 from .commands import DREAM_TAKES
 from .input_line import suppress_echo
-from .texts import translate_line
 
 if TYPE_CHECKING:
     from .loop import Chat
 
 
-TIDYING = "tidying up memory"
+TIDYING = Text("tidying up memory")
 
 
 def run_dream_command(chat: Chat, rest: str) -> None:
@@ -37,17 +36,17 @@ def run_dream_command(chat: Chat, rest: str) -> None:
         case "kill":
             record, recovered = end_dream(chat.memory_source)
             chat.warn(recovered)
-            chat.screen.report(f"{STILL_RUNS.format(id=record.id)}." if record.status == "running" else describe_end(record))
+            chat.screen.report(still_runs(record) if record.status == "running" else describe_end(record))
         case "undo" | "redo":
             _undo(chat, more.strip() or None, again=word == "redo")
         case _:
-            chat.screen.report(f"Unknown command /dream {word}. Usage: /dream {DREAM_TAKES}", "red")
+            chat.screen.report(Text("Unknown command /dream {word}. Usage: /dream {usage}", word=word, usage=DREAM_TAKES), "red")
 
 
 def _now(chat: Chat) -> None:
-    abort, tell = Event(), partial(translate_line, chat.screen.language)
-    telling = DreamNarrator(lambda text: chat.screen.note(text, "dim"), tell)
-    chat.screen.wait(chat.screen.text(TIDYING))
+    abort, words = Event(), chat.screen.words
+    telling = DreamNarrator(lambda text: chat.screen.note(text, "dim"), words)
+    chat.screen.wait(chat.screen.words(TIDYING))
     try:
         with suppress_echo(), chat.stop.turn(abort.set):
             came = run_by_hand(chat.provider, **chat.memory_source._asdict(), abort=abort, heard=telling)
@@ -57,12 +56,14 @@ def _now(chat: Chat) -> None:
     record = came.record
     if record is None:
         if came.stop is not None:
-            chat.screen.report(f"No dream was started: {came.stop.why}.", "yellow")
+            chat.screen.report(Text("No dream was started: {why}.", why=came.stop.why), "yellow")
     elif record.status != "completed":
-        chat.screen.report(f"The dream {describe_outcome(record)}.", "yellow")
+        chat.screen.report(Text("The dream {outcome}.", outcome=describe_outcome(record)), "yellow")
     else:
-        back = " Use /dream undo to revert it." if list_changes(record) else ""
-        chat.screen.report(f"Dream completed: {describe_outcome(record)}.{back}")
+        form = Text("Dream completed: {outcome}.")
+        if list_changes(record):
+            form = Text("Dream completed: {outcome}. Use /dream undo to revert it.")
+        chat.screen.report(Text(form, outcome=describe_outcome(record)))
         chat.screen.reports(list_remarks(record), "dim", indent="  ")
 
 
@@ -71,4 +72,5 @@ def _undo(chat: Chat, which: str | None, *, again: bool) -> None:
     chat.warn(undone.said)
     if undone.back or not undone.said:
         chat.screen.report(describe_undo(undone, again=again))
-    chat.screen.reports((f"{one.file} {one.why}" for one in undone.left), "dim", indent="  ")
+    left = (Text("{path} {problem}", path=one.file, problem=Text.whole(one.why)) for one in undone.left)
+    chat.screen.reports(left, "dim", indent="  ")

@@ -16,6 +16,7 @@ from ...agent.agent import Agent, TurnResult
 from ...conversation.isolate import take_job_results
 from ...core.errors import Aborted, LaminaError
 from ...core.view import Item
+from ...language.text import Text, message
 from ...language.wording import counted
 from ...session.base import conversation_of, working
 from ...session.provider import open_chosen_provider
@@ -33,15 +34,15 @@ from ..start import (
 from . import banner, commands
 from . import session_picker as sessions
 from .input_line import SHELL, ChatCompleter, ChatHistory, PlainLine, PromptLine, drop_typed, parse, suppress_echo
+from .language import detect_language
 from .questions import PermissionQuestions, Questions, settle_includes, settle_settings
 from .screen import Screen, Style
-from .texts import detect_language, translate_line
 from .turn_display import NO_WORK, PAUSED, TurnDisplay, describe_status, describe_work, fit_parts
 
 # Typed alone, these leave the chat, as in a shell.
 LEAVING = frozenset(("exit", "quit", ":q", "退出"))
-LEAVE = "Press Ctrl-C again, or Ctrl-D, to leave."
-CUT_OFF = "The answer was cut off at the output limit. Ask the model to continue."
+LEAVE = Text("Press Ctrl-C again, or Ctrl-D, to leave.")
+CUT_OFF = Text("The answer was cut off at the output limit. Ask the model to continue.")
 SDKS = ("anthropic", "openai")
 
 
@@ -166,8 +167,8 @@ class Chat:
         """Close the agent, showing that background work is finishing and printing its last notices."""
         with suppress(LaminaError), working(agent.session) as conversation:
             if names := conversation.background.names:
-                work = ", ".join(translate_line(self.screen.language, name) for name in names)
-                self.screen.wait(self.screen.text("finishing {work}", work=work))
+                work = ", ".join(self.screen.words(name) for name in names)
+                self.screen.wait(self.screen.words("finishing {work}", work=work))
         try:
             agent.close()
         finally:
@@ -252,13 +253,13 @@ class Chat:
             case "cut off":
                 self.screen.say(CUT_OFF, "yellow")
             case "refused" if answer is not None:
-                self.screen.note(self.screen.text(REFUSED) if answer.rounds else answer.text, "yellow")
+                self.screen.note(self.screen.words(REFUSED) if answer.rounds else answer.text, "yellow")
             case "stopped" if answer is not None:
                 self.screen.say("A hook ended the turn: {why}", "yellow", why=answer.text)
             case "rounds" if answer is not None:
                 calls = counted(answer.rounds, "model call")
                 if self.questions.yes_or_no(
-                    self.screen.text("Not finished after {calls}. Continue?", calls=calls, n=answer.rounds)
+                    self.screen.words("Not finished after {calls}. Continue?", calls=calls, n=answer.rounds)
                 ):
                     self.turn(self.agent.go_on)
             case _:
@@ -286,10 +287,10 @@ class Chat:
         self._told = len(notices)
 
     def warn(self, texts: Iterable[str], style: Style = "yellow") -> None:
-        self.screen.notes((f"lamina: {translate_line(self.screen.language, text)}" for text in texts), style)
+        self.screen.notes((f"lamina: {self.screen.words(text)}" for text in texts), style)
 
-    def fail(self, error: object) -> None:
-        self.warn([str(error)], "red")
+    def fail(self, error: str | Exception) -> None:
+        self.warn([message(error) if isinstance(error, Exception) else error], "red")
 
     # Permissions
 
@@ -300,10 +301,10 @@ class Chat:
 
         self._kept = (*self._kept, rule)
         if self.home is None:
-            return "The rule applies to this chat only: no home directory found."
+            return Text("The rule applies to this chat only: {error}", error=Text("no home directory found."))
         if add_local_rule(self.home, self.options.cwd, rule):
-            return f"Saved in {LOCAL_PATH}."
-        return f"Saved in {LOCAL_PATH}. It applies to this chat now, and to others once you trust this directory."
+            return Text("Saved in {path}.", path=LOCAL_PATH)
+        return Text("Saved in {path}. It applies to this chat now, and to others once you trust this directory.", path=LOCAL_PATH)
 
     def _next_mode(self) -> None:
         """Switch to the next of the three careful modes; `all` must be chosen by name."""
@@ -318,13 +319,13 @@ class Chat:
         session = agent.session
         dollars, beside = tally.dollars, session.status.side_cost.usd
         spent = dollars + beside if dollars is not None and beside is not None else dollars
-        text, out = self.screen.text, session.status.budget_exhausted
-        resting = text(PAUSED[out] if out else NO_WORK)
+        words, out = self.screen.words, session.status.budget_exhausted
+        resting = words(PAUSED[out] if out else NO_WORK)
         states = agent.agents.states if agent.agents is not None else ()
         jobs = describe_work(session.status.background_jobs, states)
-        work = ", ".join(translate_line(self.screen.language, job) for job in jobs) or resting
+        work = ", ".join(self.screen.words(job) for job in jobs) or resting
         status = describe_status(
-            session.window_state, tally.last, spent, tally.usage, agent.mode, work, text, self.settings.billing
+            session.window_state, tally.last, spent, tally.usage, agent.mode, work, words, self.settings.billing
         )
         return fit_parts(status, self.screen.width, self.screen.marks.dash)
 

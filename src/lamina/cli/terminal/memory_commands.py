@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...core.records import Event, Record
+from ...language.text import Text
 from ...language.wording import counted
 from ...session.base import working
-from .texts import translate_line
 
 if TYPE_CHECKING:
     from .loop import Chat
@@ -39,9 +39,9 @@ def remove(chat: Chat, rest: str) -> None:
         topic = memory.get(rest) if rest else None
         if topic is None:
             asked = (
-                "Memory {name!r} not found. Use /memory to list them."
+                Text("Memory {name!r} not found. Use /memory to list them.")
                 if rest
-                else "Usage: /remove NAME. Use /memory to list them."
+                else Text("Usage: /remove NAME. Use /memory to list them.")
             )
             chat.screen.say(asked, "red", name=rest)
             return
@@ -55,30 +55,30 @@ def forget(chat: Chat, rest: str) -> None:
     from ..forget import describe_report
 
     if not rest or chat.home is None:
-        text = chat.screen.text
-        no_home = text("No home directory found. Set LAMINA_HOME.")
-        chat.screen.note(text("Usage: {usage}", usage="/forget SUBJECT") if not rest else no_home, "red")
+        words = chat.screen.words
+        no_home = words("No home directory found. Set LAMINA_HOME.")
+        chat.screen.note(words("Usage: {usage}", usage="/forget SUBJECT") if not rest else no_home, "red")
         return
     job = ForgetJob(rest, str(chat.options.cwd), everywhere=False, anywhere=False)
     path = job_path(chat.home, job)
-    with _waiting(chat, "searching the stored files"):
+    with _waiting(chat, Text("searching the stored files")):
         job, planned = plan_job(chat.home, path, job, os.environ)
-    chat.screen.reports(describe_report(planned, "would be removed").splitlines())
+    chat.screen.reports(describe_report(planned, done=False))
     if not planned.done:
         return
-    summary = "{subject!r} would be deleted for good: {places} in {files}."
+    summary = Text("{subject!r} would be deleted for good: {places} in {files}.")
     n, m = sum(planned.counts().values()), len(planned.done)
-    chat.screen.say(summary, "yellow", subject=rest, places=counted(n, "place"), files=counted(m, "file"), n=n, m=m)
-    if not chat.questions.yes_or_no(chat.screen.text("Remove it permanently?")):
+    chat.screen.say(summary, "yellow", subject=rest, places=counted(n, "place"), files=counted(m, "file"))
+    if not chat.questions.yes_or_no(chat.screen.words("Remove it permanently?")):
         return
-    with _waiting(chat, "removing it"):
+    with _waiting(chat, Text("removing it")):
         done = run_job(chat.home, path, job, planned, os.environ)
-    chat.screen.reports(describe_report(done, "removed").splitlines())
+    chat.screen.reports(describe_report(done, done=True))
 
 
 @contextmanager
 def _waiting(chat: Chat, what: str) -> Iterator[None]:
-    chat.screen.wait(chat.screen.text(what))
+    chat.screen.wait(chat.screen.words(what))
     try:
         yield
     finally:
@@ -95,12 +95,12 @@ def search(chat: Chat, rest: str) -> None:
         chat.screen.say("Usage: {usage}", "red", usage="/search QUERY")
         return
     told: list[str] = []
-    with _waiting(chat, "searching"):
+    with _waiting(chat, Text("searching")):
         found = search_all(rest, chat.options.cwd, MOST_FOUND, notices=told)
     chat.warn(dict.fromkeys(told))
     for head, one in zip(heads(found, None), found, strict=True):
         for line in (head, *map(click.unstyle, body(one, rest, None, exact=False, context=False))):
-            chat.screen.fold(translate_line(chat.screen.language, line), "plain", "", "   ")
+            chat.screen.fold(chat.screen.words(line), "plain", "", "   ")
     if not found:
         chat.screen.say("Nothing found.")
 
@@ -131,8 +131,8 @@ def show_memory(chat: Chat, rest: str) -> None:
     with chat.memory_source.open() as memory:
         if rest:
             topic = memory.get(rest)
-            missing = "Memory {name!r} not found. Use /memory to list them."
-            chat.screen.line(topic.body if topic is not None else chat.screen.text(missing, name=rest))
+            missing = Text("Memory {name!r} not found. Use /memory to list them.")
+            chat.screen.line(topic.body if topic is not None else chat.screen.words(missing, name=rest))
             return
         found = memory.headers()
         for header in found:
@@ -156,5 +156,5 @@ def _brought(chat: Chat) -> None:
     if brought:
         chat.screen.say("Recalled in this conversation:")
     for one in brought:
-        gone = "" if one.in_view else f"; {chat.screen.text('no longer in view')}"
+        gone = "" if one.in_view else f"; {chat.screen.words('no longer in view')}"
         chat.screen.note(f"{one.file.removesuffix('.md')} ({one.why}{gone})", indent="  ")

@@ -17,11 +17,12 @@ from pathlib import Path
 
 from ...core.blocks import ToolUse
 from ...core.errors import DiskError, LaminaError
-from ...core.settings import Settings
+from ...core.settings import WAITS_FOR_TRUST, Settings
 from ...disk.home.approvals import record_approval
 from ...disk.home.trust import trust, trusted, what_it_would_enable
 from ...disk.settings_files import user_home
 from ...fork.tool_runner import DenialWithWords, PermissionAnswer
+from ...language.text import Text
 from ...prompt.instructions import load_instructions
 from ...tools.permissions.request import AskUser
 from ..signals import StopRequest
@@ -29,15 +30,12 @@ from ..start import find_project, read_approvals
 from .calls import describe_call, preview_call
 from .input_line import ask, is_command
 from .screen import Screen
-from .texts import translate_line
 
 YES = frozenset({"y", "yes"})
 ALWAYS = frozenset({"a", "always"})
 NO = frozenset({"n", "no"})
-UNCLEAR = "Answer y or a alone, or n followed by instructions for the model."
-NO_RULE = "No rule can be saved for this call: answer y or n."
-# The wording of the settings findings.
-_WAITS = "waits until you trust this directory"
+UNCLEAR = Text("Answer y or a alone, or n followed by instructions for the model.")
+NO_RULE = Text("No rule can be saved for this call: answer y or n.")
 
 
 class Questions:
@@ -100,7 +98,7 @@ class PermissionQuestions:
                 case typed if typed in NO:
                     return DenialWithWords(rest.strip()) if rest.strip() else "no"
                 case typed if typed in YES | ALWAYS:
-                    self._screen.line(f"  {self._screen.text(UNCLEAR if rest else NO_RULE)}", "dim")
+                    self._screen.line(f"  {self._screen.words(UNCLEAR if rest else NO_RULE)}", "dim")
                 case _:
                     return DenialWithWords(answer)
         self._stop.request(self._stop.signal or signal.SIGINT)
@@ -114,19 +112,19 @@ class PermissionQuestions:
         screen.painted((f"{screen.marks.asks} ", "yellow"), (what, "bold"))
         for shown in preview_call(call.name, call.input):
             # Yellow lines are about the call; the others are its text.
-            text = translate_line(screen.language, shown.text) if shown.style == "yellow" else shown.text
+            text = screen.words(shown.text) if shown.style == "yellow" else shown.text
             screen.fold(text, shown.style, "    ", "    ")
         screen.report(verdict.why, "dim", indent="  ")
         if verdict.suggestion is not None:
-            screen.fold(screen.text("a always allow: {rule}", rule=verdict.suggestion), "dim", "  ", "    ")
-        answers = map(screen.text, ("y yes", "n no, or type what to do instead"))
+            screen.fold(screen.words("a always allow: {rule}", rule=verdict.suggestion), "dim", "  ", "    ")
+        answers = map(screen.words, ("y yes", Text("n no, or type what to do instead")))
         screen.note(f" {screen.marks.dash} ".join(answers), "dim", indent="  ")
 
     def _always(self, rule: str) -> PermissionAnswer:
         try:
             self._screen.report(self._keep(rule), "dim", indent="  ")
         except LaminaError as error:
-            self._screen.report(f"The rule applies to this chat only: {error}", "yellow", indent="  ")
+            self._screen.report(Text("The rule applies to this chat only: {error}", error=error), "yellow", indent="  ")
         return "always"
 
 
@@ -134,9 +132,9 @@ def settle_settings(screen: Screen, questions: Questions, home: Path | None, cwd
     lines = what_it_would_enable(cwd)
     if home is None or not lines or trusted(home, cwd):
         return
-    screen.line(screen.text("Files in {cwd} want to set:", cwd=cwd), "yellow")
+    screen.line(screen.words("Files in {cwd} want to set:", cwd=cwd), "yellow")
     screen.line("\n".join(f"    {line}" for line in lines))
-    if not questions.yes_or_no(screen.text("Do you trust them? Hooks are commands that run on your machine.")):
+    if not questions.yes_or_no(screen.words("Do you trust them? Hooks are commands that run on your machine.")):
         return
     if what_it_would_enable(cwd) != lines:
         screen.say("The files changed while you were asked, so they are ignored. Start again to review them.", "red")
@@ -166,7 +164,7 @@ def settle_includes(screen: Screen, questions: Questions, home: Path | None, cwd
             screen.say(
                 "{file} is outside the project, included by {by}.", "yellow", file=waiting.real_path, by=waiting.included_from
             )
-        allowed = questions.yes_or_no(screen.text("Send it to the model as part of the instructions?"))
+        allowed = questions.yes_or_no(screen.words("Send it to the model as part of the instructions?"))
         try:
             record_approval(home, find_project(cwd), waiting.real_path, allowed=allowed)
         except DiskError as error:
@@ -175,6 +173,10 @@ def settle_includes(screen: Screen, questions: Questions, home: Path | None, cwd
 
 def describe_findings(settings: Settings) -> list[str]:
     """Return the settings findings, with everything that needs trust combined into one line."""
-    waiting = dict.fromkeys(found.key for found in settings.findings if _WAITS in found.text)
-    others = [found.text for found in settings.findings if _WAITS not in found.text]
-    return [*others, f"Ignored, because this directory is not trusted: {', '.join(waiting)}."] if waiting else others
+    waiting = dict.fromkeys(found.key for found in settings.findings if found.problem == WAITS_FOR_TRUST)
+    others = [found.text for found in settings.findings if found.problem != WAITS_FOR_TRUST]
+    return (
+        [*others, Text("Ignored, because this directory is not trusted: {waiting}.", waiting=", ".join(waiting))]
+        if waiting
+        else others
+    )

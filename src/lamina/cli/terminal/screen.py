@@ -18,9 +18,10 @@ from typing import Literal, TypeAlias
 
 from rich.cells import cell_len
 
+from ...language.text import Shown, Words
 from ..console import fit, printable, wrap_text
 from ..output import StdoutSink
-from .texts import Language, locale_language, translate, translate_line
+from .language import locale_language
 
 Style: TypeAlias = Literal["plain", "bold", "dim", "red", "green", "yellow", "cyan"]
 
@@ -57,7 +58,7 @@ class Screen:
         self.colours = self.moves and not os.environ.get("NO_COLOR")
         self.encoding = sys.stdout.encoding or "ascii"
         self.marks = ScreenMarks(self.encoding)
-        self.language: Language = locale_language(os.environ) if self.encoding.lower().startswith("utf") else "en"
+        self.language: Shown = locale_language(os.environ) if self.encoding.lower().startswith("utf") else "en"
         self.status = ""  # the status line, below everything else while a turn runs
         self._at_left = True
         self._passing = ""  # text of the progress line; empty if there is none
@@ -78,17 +79,18 @@ class Screen:
         code = _CODES.get(style)
         return f"\x1b[{code}m{text}\x1b[0m" if self.colours and code and text else text
 
-    def text(self, english: str, **values: object) -> str:
-        """Return one of the chat's own texts in the language of the conversation."""
-        return translate(self.language, english, **values)
+    @property
+    def words(self) -> Words:
+        """The texts in the language of the conversation."""
+        return Words(self.language)
 
-    def say(self, english: str, style: Style = "dim", **values: object) -> None:
-        """Write one of the chat's own texts in the language of the conversation."""
-        self.note(self.text(english, **values), style)
+    def say(self, template: str, style: Style = "dim", **values: object) -> None:
+        """Write a message in the language of the conversation."""
+        self.note(self.words(template, **values), style)
 
     def report(self, line: str, style: Style = "plain", indent: str = "") -> None:
-        """Write a line that other code composed, in the language of the conversation if it is known."""
-        self.note(translate_line(self.language, line), style, indent)
+        """Write a line that other code composed, in the language of the conversation."""
+        self.note(self.words(line), style, indent)
 
     def reports(self, lines: Iterable[str], style: Style = "plain", indent: str = "") -> None:
         for line in lines:
@@ -196,7 +198,7 @@ class Screen:
     def _passing_line(self) -> str:
         seconds = time.monotonic() - self._since
         frame = self.marks.frames[int(seconds / TICK) % len(self.marks.frames)]
-        tail = f" {self.marks.dash} {seconds:.0f} s {self.marks.dash} {self.text('Ctrl-C stops')}"
+        tail = f" {self.marks.dash} {seconds:.0f} s {self.marks.dash} {self.words('Ctrl-C stops')}"
         # Cut a long command, but keep the elapsed time and how to stop it.
         what = fit(f"{frame} {self._passing}", max(self.width - 1 - cell_len(tail), 2), self.marks.cut)
         return fit(what + tail, self.width - 1, self.marks.cut)

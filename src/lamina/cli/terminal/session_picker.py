@@ -38,7 +38,7 @@ def choose(screen: Screen, questions: Questions, found: list[SourceSession]) -> 
         screen.line(
             fit(clean(f"{number:>3}  {info.id[:SHORT_ID]}  {minute(info.modified)[5:]}  {info.title}{whose}"), screen.width - 1)
         )
-    answer = questions.read(screen.text("Number or id of the session (Enter for none): "))
+    answer = questions.read(screen.words("Number or id of the session (Enter for none): "))
     return resolve_choice(answer, found) if answer else None
 
 

@@ -9,13 +9,14 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from rich.cells import cell_len
 
 from ...conversation.window.thresholds import WindowState
 from ...core.settings import Billing
 from ...core.usage import Usage
+from ...language.text import Text, Words, joined
 from ...language.wording import counted, short_count
 from ...layers.l7_agents.report import AgentState
 from ...layers.l7_agents.summary import PURPOSE as SUMMARIES
@@ -25,56 +26,55 @@ from ..output import describe_retry
 from .calls import describe_call, describe_result
 from .markdown import MarkdownStream
 from .screen import MOST_BELOW, Screen, Style, clean, fold_text
-from .texts import translate_line
 
-THINKING = "thinking"
-WAITING = "waiting for the model"
-ANSWERING = "answering"
-RETRYING = "waiting to try again"
+THINKING = Text("thinking")
+WAITING = Text("waiting for the model")
+ANSWERING = Text("answering")
+RETRYING = Text("waiting to try again")
 # Characters kept of a running command's output: more than its last lines can hold on a wide screen.
 TAIL = 4_000
-NO_WORK = "none"
+NO_WORK = Text("none")
+ENGLISH = Words()
 # Why background work is paused, by the limit that is used up.
 PAUSED = {
-    "calls": "paused until tomorrow (number of calls)",
-    "tokens": "paused until tomorrow (tokens)",
-    "dollars": "paused until tomorrow (cost)",
+    "calls": Text("paused until tomorrow (number of calls)"),
+    "tokens": Text("paused until tomorrow (tokens)"),
+    "dollars": Text("paused until tomorrow (cost)"),
 }
 # Tools whose results are described by the chat; the result of another one is what the tool returned.
 COUNTED = frozenset({"Read", "Write", "Edit", "Grep", "Glob", "Agent"})
-# Returns one of the chat's texts in the language of the conversation.
-Tell: TypeAlias = Callable[..., str]
 _MARKS = re.compile(r"(`+|\*\*)")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _HEADING = re.compile(r"#{1,6}\Z")
 
 
-def describe_event(name: str, data: Mapping[str, Any], tell: Tell = str.format) -> str | None:
+def describe_event(name: str, data: Mapping[str, Any], words: Words = ENGLISH) -> str | None:
     match name:
         case "compaction" if data.get("trigger") == "auto":
-            text = "Compacted ({by}): {before} to {after} tokens. Use /undo to revert it."
-            return tell(text, by=data.get("by"), **_sizes(data))
+            text = Text("Compacted ({by}): {before} to {after} tokens. Use /undo to revert it.")
+            return words(text, by=data.get("by"), **_sizes(data))
         case "collapse":
-            n = data.get("turns") or 0
-            return tell("Folded {turns}: {before} to {after} tokens.", turns=counted(n, "old turn"), n=n, **_sizes(data))
+            turns = counted(data.get("turns") or 0, "old turn")
+            return words("Folded {turns}: {before} to {after} tokens.", turns=turns, **_sizes(data))
         case "clearing" if data.get("answers"):
-            n, saved = len(data["answers"]), f"{data.get('tokens_saved'):,}"
-            return tell("Shortened {answers}, about {saved} tokens.", answers=counted(n, "old answer"), n=n, saved=saved)
+            answers = counted(len(data["answers"]), "old answer")
+            return words("Shortened {answers}, about {saved:,} tokens.", answers=answers, saved=data.get("tokens_saved"))
         case "clearing":
-            n, saved = len(data.get("ids") or ()), f"{data.get('tokens_saved'):,}"
-            return tell("Cleared {results}, about {saved} tokens.", results=counted(n, "old result"), n=n, saved=saved)
+            results = counted(len(data.get("ids") or ()), "old result")
+            return words("Cleared {results}, about {saved:,} tokens.", results=results, saved=data.get("tokens_saved"))
         case "recall" if data.get("files"):
-            return tell(
+            return words(
                 "Recalled from memory: {names}.", names=", ".join(str(file).removesuffix(".md") for file in data["files"])
             )
         case "extraction" if data.get("names"):
-            return tell("Remembered: {names}.", names=", ".join(map(str, data["names"])))
+            return words("Remembered: {names}.", names=", ".join(map(str, data["names"])))
         case "agent_ended" if data.get("background"):
-            why = f": {data['why']}" if data.get("why") else ""
-            status = f"{data.get('status')}{why}"
-            return tell("Background agent ({description}): {status}.", description=data.get("description"), status=status)
+            status = Text.whole(str(data.get("status")))
+            if data.get("why"):
+                status = Text("{status}: {why}", status=status, why=Text.whole(str(data["why"])))
+            return words("Background agent ({description}): {status}.", description=data.get("description"), status=status)
         case "compaction_failed" if data.get("trigger") == "auto":
-            return tell("Not compacted: {why}.", why=str(data.get("why")).rstrip("."))
+            return words("Not compacted: {why}.", why=Text.whole(str(data.get("why")).rstrip(".")))
         case _:
             return None
 
@@ -105,7 +105,7 @@ class TurnDisplay:
         self._running.clear()
         self._tails.clear()
         self._progress.clear()
-        self._screen.wait(self._screen.text(WAITING))
+        self._screen.wait(self._screen.words(WAITING))
 
     def end(self) -> None:
         self._close()
@@ -126,13 +126,13 @@ class TurnDisplay:
             case "message_start":
                 self._close()
             case "content_block_start" if event["content_block"].get("type") == "thinking":
-                self._screen.wait(self._screen.text(THINKING))
+                self._screen.wait(self._screen.words(THINKING))
             case "content_block_delta":
                 self._delta(event["delta"])
             case "answer":
                 # The answer is complete or was cut off; its tool calls run next.
                 self._close()
-                self._screen.wait(self._screen.text(WAITING))
+                self._screen.wait(self._screen.words(WAITING))
             case "tool_call":
                 with self._lock:
                     self._running[event["id"]] = (event["name"], event["input"])
@@ -145,9 +145,8 @@ class TurnDisplay:
                 self._agent(event)
             case "retry":
                 self._close()
-                error = translate_line(self._screen.language, event["error"])
-                self._screen.note(describe_retry({**event, "error": error}, self._screen.text), "yellow")
-                self._screen.wait(self._screen.text(RETRYING))
+                self._screen.report(describe_retry(event), "yellow")
+                self._screen.wait(self._screen.words(RETRYING))
             case "layer":
                 self._layer(str(event["name"]), event["data"])
             case _:
@@ -166,7 +165,7 @@ class TurnDisplay:
         self._screen.raw(self._flow.feed(clean(text), self._screen.width))
         if isinstance(self._flow, MarkdownStream):
             self._screen.below(self._unfinished(self._flow.unfinished))
-            self._screen.wait(self._screen.text(ANSWERING))
+            self._screen.wait(self._screen.words(ANSWERING))
 
     def _unfinished(self, text: str) -> list[str]:
         """Return the last lines of a block that is still arriving."""
@@ -191,21 +190,22 @@ class TurnDisplay:
 
     def _layer(self, name: str, data: Mapping[str, Any]) -> None:
         """Show layer events that changed the conversation; bookkeeping events are not shown."""
-        if (words := describe_event(name, data, self._screen.text)) is not None:
+        if (line := describe_event(name, data, self._screen.words)) is not None:
             if self._spoke:
-                self._held.append(words)
+                self._held.append(line)
                 return
-            self._screen.note(words, "dim")
+            self._screen.note(line, "dim")
 
     def _what_runs(self) -> str:
         with self._lock:
             running = list(self._running.values())
             calls = self._progress.get(next(iter(self._running), ""), 0)
         if not running:
-            return self._screen.text(WAITING)
-        far = f", {translate_line(self._screen.language, counted(calls, 'call'))}" if calls else ""
-        call = describe_call(*running[0], self._cwd, self._home) + far
-        return self._screen.text("{call} and {n} more", call=call, n=len(running) - 1) if len(running) > 1 else call
+            return self._screen.words(WAITING)
+        call = describe_call(*running[0], self._cwd, self._home)
+        if calls:
+            call = self._screen.words(joined((call, counted(calls, "call"))))
+        return self._screen.words("{call} and {n} more", call=call, n=len(running) - 1) if len(running) > 1 else call
 
     def _result(self, event: dict[str, Any]) -> None:
         with self._lock:
@@ -215,7 +215,7 @@ class TurnDisplay:
         self._screen.below(())
         outcome = describe_result(name, given, event["content"], event["facts"], is_error=event["is_error"])
         if event["is_error"] or name in COUNTED:
-            outcome = translate_line(self._screen.language, outcome)
+            outcome = self._screen.words(outcome)
         self.line(describe_call(name, given, self._cwd, self._home), outcome, is_error=event["is_error"])
         self._screen.wait(self._what_runs())
 
@@ -235,7 +235,7 @@ class TurnDisplay:
 
 def describe_work(jobs: Sequence[str], agents: Sequence[AgentState]) -> list[str]:
     """Describe each background job; an agent is shown by its current activity, or else by its task."""
-    doing = {agent.name: f"agent: {agent.summary or agent.description}" for agent in agents}
+    doing = {agent.name: Text("agent: {summary}", summary=agent.summary or agent.description) for agent in agents}
     return [doing.get(job, job) for job in jobs if job != SUMMARIES]
 
 
@@ -246,27 +246,27 @@ def describe_status(
     usage: Usage,
     mode: str,
     work: str = NO_WORK,
-    tell: Tell = str.format,
+    words: Words = ENGLISH,
     billing: Billing = "list",
 ) -> list[str]:
     """Return the parts of the status line, most important first: remaining context, cache hits, cost, mode, background work.
 
     `last` is the usage of the last call; `dollars` is None if the model's prices are unknown.
     """
-    warning = " (nearly full)" if window.above_error else " (filling up)" if window.above_warning else ""
+    warning = Text(" (nearly full)") if window.above_error else Text(" (filling up)") if window.above_warning else ""
     if window.at_blocking:
-        warning = " (full: /compact, /clear or /undo)"
-    cost = tell("{tokens} tokens", tokens=f"{usage.total:,}")
+        warning = Text(" (full: /compact, /clear or /undo)")
+    cost = words(counted(usage.total, "token"))
     if billing == "subscription":
-        cost = ", ".join(tell(text, tokens=short_count(count)) for text, count in token_counts(usage).items())
+        cost = ", ".join(words(text, tokens=short_count(count)) for text, count in token_counts(usage).items())
     elif dollars is not None:
         cost = f"${dollars:.4f}" if dollars < 1 else f"${dollars:,.2f}"
     return [
-        tell("context {percent}% left", percent=f"{window.percent_left:.0f}") + (tell(warning) if warning else ""),
-        *([tell("cache {rate}", rate=f"{last.cache_read / last.prompt:.0%}")] if last is not None and last.prompt else ()),
+        words("context {percent:.0f}% left", percent=window.percent_left) + words(warning),
+        *([words("cache {rate:.0%}", rate=last.cache_read / last.prompt)] if last is not None and last.prompt else ()),
         cost,
-        tell("mode {mode}", mode=mode),
-        tell("background: {work}", work=work),
+        words("mode {mode}", mode=mode),
+        words("background: {work}", work=work),
     ]
 
 

@@ -23,6 +23,7 @@ from ...core.receipts import Receipt, Told, open_receipt, write_receipt
 from ...core.records import Attachment, Boundary, Checkpoint, Message, Preserved, Record, Span
 from ...core.usage import Usage
 from ...core.view import Item
+from ...language.text import Text
 from ...language.wording import plural
 from ..price import remember_summary
 from ..repeated_lines import repeat_after_compaction
@@ -225,8 +226,12 @@ def _report(c: Conversation, done: Compacted, new: Replacement, wanted: Compacti
     c.record_event("compaction", told)
     if done.instead:
         c.notify(
-            f"The model did not write the summary: {done.instead}. Lamina made it by rules instead: it lists requests, files, errors "
-            f"and open tasks, but no conclusions. Undo {done.boundary} to restore everything."
+            Text(
+                "The model did not write the summary: {instead}. Lamina made it by rules instead: it lists requests, "
+                "files, errors and open tasks, but no conclusions. Undo {boundary} to restore everything.",
+                instead=done.instead,
+                boundary=done.boundary,
+            )
         )
     elif done.left_out:
         c.notify(

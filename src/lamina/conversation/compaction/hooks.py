@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from ...language.text import Text
 from ...tools.hooks.protocol import HookOutcome
 from ..isolate import call_host
 from ..state import Conversation
@@ -47,7 +48,10 @@ class CompactHooks:
             self.refused = f"a PreCompact hook blocked it: {outcome.block}"
         else:
             c.notify(
-                f"A PreCompact hook blocked compaction ({outcome.block.rstrip('.')}), but the window is full, so the conversation is "
-                "compacted anyway. Use /undo to take it back."
+                Text(
+                    "A PreCompact hook blocked compaction ({block}), but the window is full, so the conversation is "
+                    "compacted anyway. Use /undo to take it back.",
+                    block=outcome.block.rstrip("."),
+                )
             )
         return not self.refused

@@ -21,7 +21,9 @@ import msgspec
 
 from ...core.blocks import Block, Text, ToolResult, ToolUse, canonical
 from ...core.view import Item
-from ...language.wording import counted, plural
+from ...language.text import Text as Sentence
+from ...language.text import joined
+from ...language.wording import counted
 from ..state import Conversation
 from .cuts import is_said
 
@@ -67,17 +69,17 @@ class Fidelity(msgspec.Struct, frozen=True):
     def to_json(self) -> dict[str, int]:
         return {"facts": self.facts, "in_context": self.in_context, "one_call": self.one_call, "lost": self.lost}
 
-    def clause(self) -> str:
-        """Return the numbers as a clause for the user; empty if there were no facts."""
+    def sentence(self) -> Sentence | None:
+        """Return the numbers as a sentence for the user; None if there were no facts."""
         if not self.facts:
-            return ""
+            return None
         places = (
-            (self.in_context, "still in the context"),
-            (self.one_call, "one tool call away"),
-            (self.lost, "out of the model's reach"),
+            (self.in_context, Sentence("{n} is still in the context|{n} are still in the context")),
+            (self.one_call, Sentence("{n} is one tool call away|{n} are one tool call away")),
+            (self.lost, Sentence("{n} is out of the model's reach|{n} are out of the model's reach")),
         )
-        parts = [f"{count} {plural(count, 'is', 'are')} {place}" for count, place in places if count]
-        return f"of {counted(self.facts, 'fact')} removed, {', '.join(parts)}"
+        found = joined(Sentence(place, n=count) for count, place in places if count)
+        return Sentence("Of {facts} removed, {places}.", facts=counted(self.facts, "fact"), places=found)
 
 
 def drawn(items: Sequence[Item]) -> list[Fact]:

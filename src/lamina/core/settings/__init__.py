@@ -8,12 +8,14 @@ spec     F1–F4, S2, T4, T6, R5, B5, B9
 
 from .collection_kinds import Hooks, Mode, Permissions, Scope
 from .kinds import Secret
-from .levels import Document, Finding
+from .levels import NOT_IN_TREE, WAITS_FOR_TRUST, Document, Finding
 from .resolution import Settings, resolve
 from .table import BILLINGS, SETTINGS, Billing, Resolved, Setting, Source, find
 
 __all__ = [
     "BILLINGS",
+    "NOT_IN_TREE",
+    "WAITS_FOR_TRUST",
     "SETTINGS",
     "Billing",
     "Document",

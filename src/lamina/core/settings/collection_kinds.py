@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import msgspec
 
+from ...language.text import Text
 from ..blocks import scrub
 from ..policy import LARGEST
 from .kinds import Kind, ReadValue, describe, printable, refuse
@@ -60,9 +61,13 @@ def _entries(raw: object, says: str, good: Callable[[Any], bool]) -> ReadValue[M
     if not isinstance(raw, Mapping):
         return refuse(says, raw)
     if len(raw) > MOST_ENTRIES:
-        return ReadValue(None, (f"has more than {MOST_ENTRIES:,} entries",))
+        return ReadValue(None, (Text("has more than {limit:,} entries", limit=MOST_ENTRIES),))
     kept = {name: item for name, item in raw.items() if _is_name(name) and good(item)}
-    problems = tuple(f"entry {describe(name)} is invalid, it must be part of {says}" for name in raw if name not in kept)
+    problems = tuple(
+        Text("entry {name} is invalid, it must be part of {says}", name=describe(name), says=Text.whole(says))
+        for name in raw
+        if name not in kept
+    )
     return _kept(frozen_map(kept), problems)
 
 
@@ -84,7 +89,7 @@ def _read_names(raw: object, says: str = "a list of strings") -> ReadValue[tuple
     if not isinstance(raw, list | tuple | frozenset) or len(raw) > MOST_ENTRIES:
         return refuse(says, raw)
     kept = tuple(dict.fromkeys(item for item in raw if _is_name(item)))
-    problems = tuple(f"entry {describe(item)} must be a string" for item in raw if not _is_name(item))
+    problems = tuple(Text("entry {item} must be a string", item=describe(item)) for item in raw if not _is_name(item))
     return _kept(tuple(sorted(kept)) if isinstance(raw, frozenset) else kept, problems)
 
 
@@ -118,13 +123,15 @@ def _read_modes(raw: object, says: str) -> ReadValue[Mapping[Scope, Mode]]:
         return ReadValue(frozen_map(dict.fromkeys(SCOPES, raw))) if raw in MODES else refuse(says, raw)
     named, problems = _entries(raw, says, lambda item: item in MODES)
     named = named or NO_ENTRIES
-    unknown = tuple(f"unknown scope {describe(name)}" for name in named if name not in SCOPES)
+    unknown = tuple(Text("unknown scope {name}", name=describe(name)) for name in named if name not in SCOPES)
     return ReadValue(frozen_map({scope: named[scope] for scope in SCOPES if scope in named}) or None, problems + unknown)
 
 
 # One mode for all scopes, or an object with a mode for some of them.
 MEMORY_MODES: Kind[Mapping[Scope, Mode]] = Kind(
-    says=f"one of {', '.join(MODES)}, or an object that maps any of {', '.join(SCOPES)} to one of them",
+    says=Text(
+        "one of {modes}, or an object that maps any of {scopes} to one of them", modes=", ".join(MODES), scopes=", ".join(SCOPES)
+    ),
     reader=_read_modes,
     from_text=lambda text: _pairs(text) if "=" in text else text.strip(),
     join=_overlaid,
@@ -154,10 +161,10 @@ def _read_permissions(raw: object, says: str) -> ReadValue[Permissions]:
     if not isinstance(raw, Mapping):
         return refuse(says, raw)
     lists = {key: _read_names(raw[key]) for key in _LISTS if raw.get(key) is not None}
-    problems = [f"{key}: {problem}" for key, found in lists.items() for problem in found.problems]
+    problems = [Text("{key}: {problem}", key=key, problem=problem) for key, found in lists.items() for problem in found.problems]
     mode = raw.get("defaultMode")
     if mode is not None and not _is_name(mode):
-        problems.append(f"defaultMode must be a string, not {describe(mode)}")
+        problems.append(Text("defaultMode must be a string, not {mode}", mode=describe(mode)))
         mode = None
     rules = Permissions(**{_LISTS[key]: found.value or () for key, found in lists.items()}, mode=mode)
     return ReadValue(None if problems and rules == Permissions() else rules, tuple(problems))
@@ -188,7 +195,9 @@ def _read_hooks(raw: object, says: str) -> ReadValue[Hooks]:
         good = [group for group in groups if isinstance(group, Mapping) and isinstance(group.get("hooks"), list | tuple)]
         if good:
             kept[event] = tuple(_freeze(group) for group in good)
-        problems += (f"{printable(event)}: each group must be an object with a list `hooks`",) * (len(groups) - len(good))
+        problems += (Text("{event}: each group must be an object with a list `hooks`", event=printable(event)),) * (
+            len(groups) - len(good)
+        )
     return _kept(frozen_map(kept), problems)
 
 
@@ -213,7 +222,7 @@ HOOK_TABLE: Kind[Hooks] = Kind(
 def _read_variables(raw: object, says: str) -> ReadValue[Mapping[str, str]]:
     found, problems = _entries(raw, says, lambda item: isinstance(item, str) and "\0" not in item)
     texts = {name: scrub(text) for name, text in (found or NO_ENTRIES).items()}
-    unfit = tuple(f"entry {describe(name)} is not a valid variable name" for name in texts if "=" in name)
+    unfit = tuple(Text("entry {name} is not a valid variable name", name=describe(name)) for name in texts if "=" in name)
     return ReadValue(frozen_map({name: text for name, text in texts.items() if "=" not in name}) or None, problems + unfit)
 
 

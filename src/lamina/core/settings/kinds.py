@@ -13,6 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from ...language.text import Text
 from ...language.wording import shorten
 from ..blocks import scrub
 from ..policy import LARGEST
@@ -62,7 +63,7 @@ class Kind(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
 
 def refuse(says: str, raw: object) -> ReadValue[Any]:
-    return ReadValue(None, (f"must be {says}, not {describe(raw)}",))
+    return ReadValue(None, (Text("must be {says}, not {raw}", says=Text.whole(says), raw=describe(raw)),))
 
 
 def printable(text: str, longest: int = SHOWN) -> str:
@@ -76,15 +77,15 @@ def describe(raw: object) -> str:
         case None | bool():
             return msgspec.json.encode(raw).decode()
         case int() | float():
-            return "a number that large" if abs(raw) > LARGEST else repr(raw)
+            return Text("a number that large") if abs(raw) > LARGEST else repr(raw)
         case str():
             return f'"{printable(raw)}"'
         case Mapping():
-            return "an object"
+            return Text("an object")
         case list() | tuple():
-            return "a list"
+            return Text("a list")
         case _:
-            return f"a value of type {type(raw).__name__}"
+            return Text("a value of type {name}", name=type(raw).__name__)
 
 
 def one_value(
@@ -101,7 +102,7 @@ def one_value(
         value = accept(raw)
         if value is not None:
             return ReadValue(value)
-        return ReadValue(None, (f"must be {says}",)) if secret else refuse(says, raw)
+        return ReadValue(None, (Text("must be {says}", says=Text.whole(says)),)) if secret else refuse(says, raw)
 
     return Kind(says=says, reader=reader, from_text=from_text, **options)
 
@@ -139,8 +140,11 @@ def whole(low: int = 0, high: int = LARGEST, *, short: bool = False) -> Kind[int
     def from_text(text: str) -> object:
         return int(text) if _WHOLE.fullmatch(text.strip()) else text.strip()
 
-    span = f"of at least {low:,}" if high >= LARGEST else f"from {low:,} to {high:,}"
-    says = f"a whole number {span}" + (" (100k and 1m also work)" if short else "")
+    says = Text("a whole number from {low:,} to {high:,}", low=low, high=high)
+    if high >= LARGEST:
+        says = Text("a whole number of at least {low:,}", low=low)
+    if short:
+        says = Text("{says} (100k and 1m also work)", says=says)
     return one_value(says, accept, from_text=from_text, least=min)
 
 
@@ -156,7 +160,13 @@ def real(low: float = 0, high: float = LARGEST, *, above_low: bool = False) -> K
         except ValueError:
             return text
 
-    says = f"a number {'above' if above_low else 'of at least'} {low:g}" + (f" and at most {high:g}" if high < LARGEST else "")
+    if high < LARGEST:
+        form = Text(
+            "a number above {low:g} and at most {high:g}" if above_low else "a number of at least {low:g} and at most {high:g}"
+        )
+        says = Text(form, low=low, high=high)
+    else:
+        says = Text("a number above {low:g}" if above_low else "a number of at least {low:g}", low=low)
     return one_value(says, accept, from_text=from_text, least=min, show=lambda value: int(value) if value.is_integer() else value)
 
 
@@ -164,14 +174,14 @@ def free_text(longest: int = LONGEST_TEXT) -> Kind[str]:
     def accept(raw: Any) -> str | None:
         return scrub(raw) if isinstance(raw, str) and raw.strip() and len(raw) <= longest else None
 
-    return one_value(f"a string of at most {longest:,} characters", accept)
+    return one_value(Text("a string of at most {longest:,} characters", longest=longest), accept)
 
 
 def one_of(*options: str) -> Kind[str]:
     def accept(raw: Any) -> str | None:
         return raw if isinstance(raw, str) and raw in options else None
 
-    return one_value("one of " + ", ".join(options), accept, options=options)
+    return one_value(Text("one of {options}", options=", ".join(options)), accept, options=options)
 
 
 def _address(form: str) -> Callable[[Any], str | None]:

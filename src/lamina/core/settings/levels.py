@@ -11,7 +11,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from ...language.text import Text
 from ...language.wording import counted
+from ..errors import setting_message
 from ..flags import Flags, Mistyped, ask
 from .collection_kinds import CHILD_ENVIRONMENT, Permissions, frozen_map
 from .kinds import DIRECTORY, SWITCH, ReadValue, printable, truth, whole
@@ -24,7 +26,14 @@ LONGEST_KEY = 80
 NEAR = 0.8
 GROUPS = frozenset(key.rpartition(".")[0] for key in BY_KEY if key.count(".") > 1)
 TREE: frozenset[Source] = frozenset({"local", "project"})
-PLACES = {"user": "your settings"} | {source: f"{source} settings" for source in ("managed", "local", "project")}
+PLACES = {
+    "user": Text("your settings"),
+    "managed": Text("managed settings"),
+    "local": Text("local settings"),
+    "project": Text("project settings"),
+}
+WAITS_FOR_TRUST = Text("waits until you trust this directory")
+NOT_IN_TREE = Text("may not be set by files in the working tree")
 # Read from the process environment alone: at startup, before the settings exist, or in tests.
 START_VARIABLES = frozenset({"LAMINA_HOME", "LAMINA_FLAGS", "LAMINA_SELECTION", "LAMINA_SELECTION_FILE", "LAMINA_STRICT"})
 # Claude Code's limit for the output of Bash. Its variable can lower this limit but not raise it.
@@ -46,6 +55,9 @@ class Finding(msgspec.Struct, frozen=True):
     key: str
     source: str
     text: str
+    problem: str = ""
+    meant: str = ""  # the setting that a misspelt key is close to
+    file: str = ""
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -62,9 +74,12 @@ class Level(msgspec.Struct, frozen=True):
     by_variable: frozenset[str] = frozenset()  # keys set by a variable, in the environment or in an `env` object
 
 
-def finding(key: str, source: Source, detail: str, problem: str, remedy: str = "it is ignored") -> Finding:
-    place = PLACES.get(source, source) + (f", {printable(detail, 500)}" if detail else "")
-    return Finding(key, source, f"Setting {key} ({place}): {problem}; {remedy}.")
+def finding(key: str, source: Source, detail: str, problem: str, remedy: str = "it is ignored", meant: str = "") -> Finding:
+    place = Text.whole(PLACES.get(source, source))
+    if detail:
+        place = Text("{place}, {detail}", place=place, detail=printable(detail, 500))
+    file = detail.partition(" env.")[0] if source in PLACES else ""
+    return Finding(key, source, setting_message(key, place, problem, remedy), problem, meant, file)
 
 
 def _steers(name: str) -> bool:
@@ -99,9 +114,9 @@ class LevelReader(msgspec.Struct):
     findings: list[Finding] = []
     further: int = 0  # number of findings beyond MOST_FINDINGS
 
-    def note(self, key: str, problem: str, remedy: str = "it is ignored", *, detail: str = "") -> None:
+    def note(self, key: str, problem: str, remedy: str = "it is ignored", *, detail: str = "", meant: str = "") -> None:
         if len(self.findings) < MOST_FINDINGS:
-            self.findings.append(finding(key, self.source, detail or self.path, problem, remedy))
+            self.findings.append(finding(key, self.source, detail or self.path, problem, remedy, meant))
         else:
             self.further += 1
 
@@ -131,7 +146,9 @@ class LevelReader(msgspec.Struct):
             elif self.names:
                 self.unknown(str(key))
             elif f"{OURS}.{key}" in BY_KEY:
-                self.note(printable(key), "is at the top level", f'it is ignored, move it into the object "{OURS}"')
+                self.note(
+                    printable(key), "is at the top level", Text('it is ignored, move it into the object "{ours}"', ours=OURS)
+                )
         self.variables(data.get(Table.env.key))
         return self.level()
 
@@ -152,9 +169,9 @@ class LevelReader(msgspec.Struct):
         from difflib import get_close_matches  # imported here because only misspelt keys need it
 
         searched = len(self.findings) < MOST_FINDINGS and len(key) <= LONGEST_KEY
-        near = get_close_matches(key, [*BY_KEY, *BY_NAME] if self.names else BY_KEY, 1, NEAR) if searched else []
-        remedy = f"did you mean {near[0]}? It is ignored" if near else "it is ignored"
-        self.note(printable(key), "there is no such setting", remedy)
+        near = "".join(get_close_matches(key, [*BY_KEY, *BY_NAME] if self.names else BY_KEY, 1, NEAR)) if searched else ""
+        remedy = Text("did you mean {near}? It is ignored", near=near) if near else Text("it is ignored")
+        self.note(printable(key), "there is no such setting", remedy, meant=near)
 
     def setting(self, row: Setting[Any], raw: object) -> None:
         if raw is None or row is Table.env or not self.admits(row):
@@ -169,11 +186,10 @@ class LevelReader(msgspec.Struct):
     def admits(self, row: Setting[Any], detail: str = "") -> bool:
         """Whether this source may set the row. Values that may only be lowered pass here; resolution applies the limit."""
         if self.source in TREE and row.tree == "never":
-            self.note(row.key, "may not be set by files in the working tree", detail=detail)
+            self.note(row.key, NOT_IN_TREE, detail=detail)
             return False
         if self.source in TREE and row.tree == "trusted" and not self.trusted:
-            # The chat and the doctor recognise findings by these words.
-            self.note(row.key, "waits until you trust this directory", detail=detail)
+            self.note(row.key, WAITS_FOR_TRUST, detail=detail)
             return False
         return True
 
@@ -190,7 +206,7 @@ class LevelReader(msgspec.Struct):
                 start = name in START_VARIABLES
                 self.note(f"env.{name}", "is read only from the process environment" if start else "is not a known variable")
             elif self.source in TREE and _steers(name):
-                self.note(f"env.{name}", "may not be set by files in the working tree")
+                self.note(f"env.{name}", NOT_IN_TREE)
             else:
                 others[name] = text
         if (others or reading.problems) and self.admits(Table.env):
@@ -220,7 +236,7 @@ class LevelReader(msgspec.Struct):
             # The sample has the flag's type. For a switch it is true, so a returned false is a real answer and not the sample.
             answer = ask(flags, row.key, row.kills or defaults()[row.key].value) if row.remote else None
             if isinstance(answer, Mistyped):
-                self.note(row.key, f"expected {row.kind.says}, {answer.problem}")
+                self.note(row.key, Text("expected {says}, {problem}", says=row.kind.says, problem=answer.problem))
             elif answer is not None:
                 self.take(row, row.kind.read(answer), "")
         for key in flags if isinstance(flags, Mapping) else ():

@@ -22,6 +22,7 @@ from typing import Any
 
 import msgspec
 
+from ...language.text import Text
 from ..errors import InputError, SettingError
 from ..flags import Flags
 from ..inputs import check_type
@@ -99,9 +100,10 @@ class Settings(Table):
         if arguments:
             levels = (LevelReader("argument", names=True).document(arguments),)
             for found in levels[0].findings:
-                problem, _, remedy = found.text.partition("): ")[2].partition("; ")
-                meant = f" ({remedy.partition('?')[0]}?)" if remedy.startswith("did you mean") else ""
-                raise SettingError(found.key, "argument", problem + meant, "run `lamina config` to see all settings")
+                wrong = Text.whole(found.problem)
+                if found.meant:
+                    wrong = Text("{problem} (did you mean {near}?)", problem=found.problem, near=found.meant)
+                raise SettingError(found.key, "argument", wrong, "run `lamina config` to see all settings")
         _fill(self, levels, NO_FLAGS, trusted=False)
 
     def with_remote(self, flags: Flags | None) -> Settings:
@@ -300,8 +302,10 @@ def _lowered(row: Setting[Any], tree: Resolved, own: Resolved, trusted: bool, fi
         return _over(row, tree, own)
     allowed = row.kind.least(tree.value, own.value)
     if allowed != row.kind.join(tree.value, own.value):
-        limit = "the default, which requires trusting this directory" if own.source in NOBODY else "your own settings allow"
-        findings.append(finding(row.key, tree.source, tree.detail, f"requests more than {limit}", "the lower value is used"))
+        problem = Text("requests more than your own settings allow")
+        if own.source in NOBODY:
+            problem = Text("requests more than the default, which requires trusting this directory")
+        findings.append(finding(row.key, tree.source, tree.detail, problem, "the lower value is used"))
     return own if allowed == own.value else msgspec.structs.replace(tree, value=allowed)
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from ...core.errors import DiskError
+from ...language.text import Text
 from ..files import read, update
 from ..transcripts.jsonl import decode_object
 
@@ -61,7 +62,9 @@ def record_approval(home: Path, project: Path, real: Path, *, allowed: bool) -> 
 def _document(path: Path, data: bytes | None) -> dict[str, Any]:
     """Return the content of the file, including unknown keys."""
     if data is not None and len(data) > MOST_BYTES:
-        raise DiskError(os.fspath(path), f"is larger than {MOST_BYTES:,} bytes", "remove it, and answer again when asked")
+        raise DiskError(
+            os.fspath(path), Text("is larger than {limit:,} bytes", limit=MOST_BYTES), "remove it, and answer again when asked"
+        )
     if data is None or not data.strip():
         return {}
     document = decode_object(data)

@@ -27,6 +27,7 @@ import msgspec
 
 from ...core.decoding import UNDECODABLE
 from ...core.errors import DiskError, Fenced, LockHeld, LockUnsupported
+from ...language.text import Text
 from ..dirfd import READ, READ_WRITE, Dir, open_plain, reading, refuse_unless_plain
 from ..faults import AbsentIsFine, reporting
 from ..files import DREAM_LOCK as LOCK
@@ -125,7 +126,7 @@ class DreamLock:
         except LockUnsupported as error:
             return _unsupported(error.path)
         except LockHeld as error:
-            return NotWon("busy", f"{error.path} is in use: another dream is starting or writing.")
+            return NotWon("busy", Text("{path} is in use: another dream is starting or writing.", path=error.path))
 
     def recover(self) -> bool:
         """Reset the lock after a dream whose owner died. Returns whether it did. A live owner is left alone."""
@@ -235,7 +236,9 @@ class HeldDreamLock:
 
 def _refusal(state: DreamLockState, now: ThisMachine, expected_ns: int | None) -> NotWon | None:
     if is_held(state, now):
-        return NotWon("held", f"Process {state.pid} is already running a dream on this memory. Wait for it, or stop it first.")
+        return NotWon(
+            "held", Text("Process {pid} is already running a dream on this memory. Wait for it, or stop it first.", pid=state.pid)
+        )
     if known_time(state.mtime_ns, now.now_ns) != expected_ns:
         return NotWon("since", "Another session has run a dream on this memory in the meantime.")
     return None

@@ -17,6 +17,7 @@ import stat
 from pathlib import Path, PurePosixPath
 
 from ...core.errors import PathRefused
+from ...language.text import Text
 from .file_names import MAX_PATH_BYTES, bad_name, bad_text, fold, printable_path
 
 # A path such as `/x/y` is too near the root of a disk, next to unrelated files.
@@ -98,7 +99,7 @@ def _bad_root(text: str) -> str | None:
 def _bad_place(path: str, home: str) -> str | None:
     parts, own = _folded(path), _folded(home)
     if len(parts) < MIN_ROOT_DEPTH:
-        return f"is too near the root of the disk (it needs at least {MIN_ROOT_DEPTH} components)"
+        return Text("is too near the root of the disk (it needs at least {limit} components)", limit=MIN_ROOT_DEPTH)
     if own[: len(parts)] == parts:
         return "is the home directory or contains it"
     if _is_system(parts, own):
@@ -106,7 +107,7 @@ def _bad_place(path: str, home: str) -> str | None:
     if any(part in _KEYS or part == ".git" for part in parts):
         return "is in a git directory or a directory for keys"
     if len(os.fsencode(path)) > MAX_PATH_BYTES:
-        return f"is longer than {MAX_PATH_BYTES} bytes"
+        return Text("is longer than {limit} bytes", limit=MAX_PATH_BYTES)
     return None
 
 
@@ -142,7 +143,7 @@ def check_child(root: str | os.PathLike[str], text: object) -> PurePosixPath:
     parts = below.split("/")
     problem = bad_text(below) or _first_problem(parts) or _bad_child(parts)
     if not problem and len(os.fsencode(os.fspath(root))) + len(below.encode()) >= MAX_PATH_BYTES:
-        problem = f"is longer than {MAX_PATH_BYTES} bytes"
+        problem = Text("is longer than {limit} bytes", limit=MAX_PATH_BYTES)
     if problem:
         raise _refused(text, problem)
     _refuse_links(Path(root), parts, text)
@@ -162,7 +163,7 @@ def _below(root: str, text: str) -> str:
 
 def _bad_child(parts: list[str]) -> str | None:
     if len(parts) > MAX_CHILD_DEPTH:
-        return f"is more than {MAX_CHILD_DEPTH} directories deep"
+        return Text("is more than {limit} directories deep", limit=MAX_CHILD_DEPTH)
     for part in parts:
         if part.startswith("."):
             return "has a hidden component"

@@ -17,7 +17,7 @@ import msgspec
 
 from ...core.blocks import scrub
 from ...core.decoding import UNDECODABLE
-from ...language.wording import counted, plural
+from ...language.text import SENTENCES, Text, joined
 from ..faults import reporting
 from ..regular_file import open_regular
 
@@ -64,14 +64,20 @@ class Health:
 
     def sentence(self, path: str) -> str | None:
         """Return a message for the user, or None if nothing was lost."""
-        sentences = []
+        told: list[str] = []
         if self.missing:
-            sentences.append(f"{path}: this session continues {self.missing}, which is missing or cut short. The rest is shown.")
+            form = Text("{path}: this session continues {missing}, which is missing or cut short. The rest is shown.")
+            told.append(Text(form, path=path, missing=self.missing))
         if self.skipped:
-            kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kinds.items()))
-            lines, were = counted(self.skipped, "line"), plural(self.skipped, "was", "were")
-            sentences.append(f"{path}: {lines} could not be read and {were} skipped ({kinds}). All other records are loaded.")
-        return " ".join(sentences) or None
+            form = Text(
+                "{path}: {n} line could not be read and was skipped ({kinds}). All other records are loaded."
+                "|{path}: {n} lines could not be read and were skipped ({kinds}). All other records are loaded."
+            )
+            kinds = joined(
+                Text("{count} {kind}", count=count, kind=Text.whole(kind)) for kind, count in sorted(self.kinds.items())
+            )
+            told.append(Text(form, path=path, n=self.skipped, kinds=kinds))
+        return joined(told, SENTENCES) if told else None
 
 
 def decode_object(data: bytes) -> dict[str, Any] | None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...core.errors import DiskError, LockHeld
+from ...language.text import Text
 from ..crash_points import point
 from ..dirfd import PRIVATE_DIR, PRIVATE_FILE, Dir, open_parent, reading
 from ..faults import reporting
@@ -88,7 +89,9 @@ def repair_transcript(path: Path) -> RepairedTranscript:
     with _locked(lock_path(path)), open_parent(path) as (where, name), reading(where, name) as source:
         before = os.fstat(source)
         if before.st_size > MOST_BYTES:
-            raise DiskError(os.fspath(path), f"is larger than {MOST_BYTES >> 30} GiB", "copy what you need from it")
+            raise DiskError(
+                os.fspath(path), Text("is larger than {limit} GiB", limit=MOST_BYTES >> 30), "copy what you need from it"
+            )
         health = Health()
         pieces, mtime_ns = _mended(path, health), before.st_mtime_ns
         with staged_at(where, name, pieces, durability="full", mtime_ns=mtime_ns, points="mend") as mended:

@@ -27,7 +27,8 @@ from ...core.errors import DiskError, InputError, LockHeld, NewerVersion, UsageE
 from ...core.log import Log, moved_by, seeded
 from ...core.record_lines import EMPTY, FORMAT, Envelope, read_record, write_record
 from ...core.records import Attachment, Boundary, Checkpoint, Forked, Message, Newer, Record
-from ...language.wording import counted, plural
+from ...language.text import Text, message
+from ...language.wording import plural
 from ..append import Appender
 from ..crash_points import point
 from ..faults import reporting
@@ -210,8 +211,9 @@ class FileTranscript(TranscriptStore):
             self._waiting = lines
         else:
             lost = f", and later records are lost (at most {MAX_WAITING >> 20} MiB are kept)"
-        waiting = f"{counted(len(self._waiting), 'record')} {plural(len(self._waiting), 'waits', 'wait')} in memory"
-        self.trouble = f"{error} The conversation continues; {waiting} for the next write{lost}."
+        waiting = Text("{n} record waits in memory|{n} records wait in memory", n=len(self._waiting))
+        form = Text("{error} The conversation continues; {waiting} for the next write{lost}.")
+        self.trouble = Text(form, error=error, waiting=waiting, lost=lost)
 
     def read(self, start: int = 0) -> Iterator[Record]:
         health = self.health = Health()
@@ -248,7 +250,7 @@ class FileTranscript(TranscriptStore):
         try:
             self._appender.sync()
         except DiskError as error:
-            self.trouble = str(error)
+            self.trouble = message(error)
         self._synced, self._unsynced = time.monotonic(), False
 
     def _is_gone(self) -> bool:
@@ -260,10 +262,14 @@ class FileTranscript(TranscriptStore):
             return
         self.sync(force=True)
         if count := len(self._waiting):
-            last = plural(count, "record", f"{count:,} records")
-            self.trouble = (
-                f"{self._where}: the last {last} could not be written and {plural(count, 'is', 'are')} lost. "
-                "Free some space or make the directory writable, then repeat what must be kept."
+            last = plural(count, "record", Text("{count:,} records", count=count))
+            self.trouble = Text(
+                "{where}: the last {last} could not be written and is lost. Free some space or make the directory "
+                "writable, then repeat what must be kept.|{where}: the last {last} could not be written and are "
+                "lost. Free some space or make the directory writable, then repeat what must be kept.",
+                where=self._where,
+                last=last,
+                n=count,
             )
         self._waiting = []
         if self._appender is not None:
@@ -370,7 +376,9 @@ def _encoded(records: Sequence[Record], envelope: Envelope, parents: Mapping[str
         parents |= moved_by(record)
         lines.append(write_record(record, envelope, parents))
     if any(len(line) > MAX_LINE for line in lines):
-        raise InputError("record", f"is larger than {MAX_LINE >> 20} MiB", "pass a part of it, or the name of a file")
+        raise InputError(
+            "record", Text("is larger than {limit} MiB", limit=MAX_LINE >> 20), "pass a part of it, or the name of a file"
+        )
     return lines
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ...core.errors import DiskError, PathRefused
+from ...language.text import Text
 from ..crash_points import point
 from ..dirfd import Dir, open_parent, refuse_protected
 from ..faults import AbsentIsFine, reporting
@@ -79,7 +80,7 @@ def _remove(where: Dir, name: str, depth: int) -> None:
             os.unlink(where.at(name), dir_fd=where.fd)
         return
     if not depth:
-        raise PathRefused(full, f"is more than {MAX_DEPTH} directories deep", "remove it by hand")
+        raise PathRefused(full, Text("is more than {limit} directories deep", limit=MAX_DEPTH), "remove it by hand")
     with where.child(name) as below:
         for entry in [entry.name for entry in below.entries()]:
             _remove(below, entry, depth - 1)

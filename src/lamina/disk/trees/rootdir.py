@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...core.errors import PathRefused
+from ...language.text import Text
 from ..append import Appender
 from ..crash_points import point, write_all
 from ..dirfd import CREATE_NEW, READ, Closable, Dir, descend, open_plain, refuse_unless_plain
@@ -311,7 +312,7 @@ def _parts(rel: Relative) -> list[str]:
     if not all(parts) or {".", ".."} & set(parts) or "\0" in text or (os.sep != "/" and {os.sep, ":"} & set(text)):
         raise PathRefused(ascii(text), "is not a path inside the directory", "use names separated by `/`")
     if len(parts) > MAX_DEPTH:
-        raise PathRefused(ascii(text), f"is more than {MAX_DEPTH} directories deep", "use a shorter path")
+        raise PathRefused(ascii(text), Text("is more than {limit} directories deep", limit=MAX_DEPTH), "use a shorter path")
     return parts
 
 
@@ -321,7 +322,9 @@ def _refuse_twin(where: Dir, name: str) -> None:
     The name itself does not count as a twin, even if another process creates it between the two checks.
     """
     if where.stat(name) is None and (twin := _twin(where, name)) not in (None, name):
-        raise PathRefused(where.full(name), f"differs from the existing {twin!r} only in spelling", f"use {twin!r}")
+        raise PathRefused(
+            where.full(name), Text("differs from the existing {twin!r} only in spelling", twin=twin), f"use {twin!r}"
+        )
 
 
 def _twin(where: Dir, name: str) -> str | None:

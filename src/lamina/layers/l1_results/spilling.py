@@ -23,6 +23,7 @@ from ...disk.faults import reporting
 from ...disk.files import read_head
 from ...disk.session_files.spills import WrittenResult, open_result, open_spills, sweep_results, take_over
 from ...disk.temp_files import Durability
+from ...language.text import Text
 from .plan import ResultBudget
 from .preview import cut, head_of, last_lines, once_preview, persisted, rest_of
 from .reopen import LoggedResults, is_mixed
@@ -256,7 +257,7 @@ class Spilling:
             self._add_event("result_cut", {"tool_use_id": call, "tool": tool, "why": why, "kept": len(block.text)})
             if why == IN_MEMORY and not self._state.trouble:
                 self._state.trouble = True
-                self._c.notify(f"A tool result was too large for the context window and was cut: {why}.")
+                self._c.notify(Text("A tool result was too large for the context window and was cut: {why}.", why=why))
         self._beside.append(block)
         return block
 

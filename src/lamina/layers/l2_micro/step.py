@@ -42,6 +42,7 @@ from ...core.records import Clear, Event, Spill, new_id
 from ...core.reply import Reply
 from ...core.settings import Settings
 from ...disk.session_files.spills import DIRECTORY, Spills, open_spills
+from ...language.text import Text
 from ...providers import Capabilities
 from .old_answers import SHORT_ID, ShortenedAnswer, failed_calls, is_clearable, plan_answers
 from .plan import (
@@ -440,7 +441,8 @@ def _save(c: Conversation, state: MicroState, rows: Sequence[Clearable]) -> dict
         if str(error) != state.trouble:
             state.trouble = str(error)
             c.record_event("clearing_failed", {"why": str(error)})
-            c.notify(f"Old tool results were not cleared, because their originals could not be saved: {error}")
+            form = Text("Old tool results were not cleared, because their originals could not be saved: {error}")
+            c.notify(Text(form, error=error))
         return paths
     state.trouble = ""
     return paths

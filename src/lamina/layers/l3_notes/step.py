@@ -51,6 +51,7 @@ from ...core.prompt_files import prompt_sections
 from ...core.view import Item
 from ...fork.background import JobResult
 from ...fork.handover import PrefixChanged
+from ...language.text import Text
 from ...language.wording import counted
 from ...providers.models import known
 from .plan import Cursor, FailedUpdates, KeepRule, NotesTail, covered_after, due, lowered, plan_tail, still_failed, summary_text
@@ -162,7 +163,7 @@ def _too_large(c: Conversation, tokens: int) -> GivenUp | None:
 
     It is checked twice: first without the restored attachments, which take time to collect, and then with them."""
     if tokens >= compaction_at(c):
-        return GivenUp("too large still", f"{tokens:,} tokens")
+        return GivenUp("too large still", Text("{tokens:,} tokens", tokens=tokens))
     return GivenUp("no smaller", f"{tokens:,} of {c.count.judged:,} tokens") if tokens >= c.count.judged else None
 
 
@@ -250,7 +251,7 @@ def _moving_cursor(c: Conversation, planned: PlannedCompaction, summary: str) ->
 
 # The name of the background job. Only one job of a name runs at a time, so updates never overlap (N4).
 NAME = "notes"
-STOPPED = (
+STOPPED = Text(
     "Updating the session notes failed ({tries} in a row), so updates stop until the next compaction, "
     "which is made with a summary instead. Last reason: {why}."
 )
@@ -419,7 +420,7 @@ def _take(c: Conversation, job: JobResult) -> None:
             state.failed = FailedUpdates(before.times + 1, c.count.tokens, boundary)
             c.record_event("notes_failed", {"why": value.why, "times": state.failed.times})
             if state.failed.times == c.policy.notes.breaker:
-                c.notify(STOPPED.format(tries=counted(state.failed.times, "failure"), why=value.why.rstrip(".")))
+                c.notify(Text(STOPPED, tries=counted(state.failed.times, "failure"), why=Text.whole(value.why.rstrip("."))))
         case _:
             assert_never(value)
     c.notify_once(*value.remarks)

@@ -33,6 +33,7 @@ from ...disk.trees.rootdir import RootDir
 from ...disk.user_files import read_whole
 from ...fork.fork import ForkOutcome, run_fork
 from ...fork.handover import Handover
+from ...language.text import Text
 from ...tools.edit import EDIT_SCHEMA, EditRefusal, plan_edit
 from ...tools.tool import Builtin, Context, Tool, ToolOutput, failure
 from .plan import Cursor
@@ -74,7 +75,9 @@ def read_file(path: Path) -> bytes | None:
     """Return the content of the notes file, or None if there is no file yet."""
     data = read(path, MAX_NOTES + 1)
     if data is not None and len(data) > MAX_NOTES:
-        raise DiskError(str(path), f"is larger than {MAX_NOTES >> 20} MiB", "move it away, and Lamina starts a new one")
+        raise DiskError(
+            str(path), Text("is larger than {limit} MiB", limit=MAX_NOTES >> 20), "move it away, and Lamina starts a new one"
+        )
     return data
 
 

@@ -32,6 +32,7 @@ from ...conversation.compaction.cuts import FOLDED, Size, cut_before, is_said, l
 from ...core.blocks import ToolResult, ToolUse
 from ...core.policy import CompactPolicy
 from ...core.view import Item
+from ...language.text import Text
 from ...language.wording import counted
 
 
@@ -235,25 +236,30 @@ def explanation(ledger: BreakerLedger, policy: CompactPolicy, *, base: int = 0) 
     `base` is the size of the first request, if that alone leaves compaction no room."""
     match ledger.stopped:
         case "" if ledger.by_rules == policy.breaker:
-            return (
-                f"The model could not write the summary in {counted(ledger.by_rules, 'compaction')} in a row, so rules make all "
-                "summaries of this session from now on. Use /compact to ask the model again."
+            form = Text(
+                "The model could not write the summary in {compactions} in a row, so rules make all summaries of this session from "
+                "now on. Use /compact to ask the model again."
             )
+            return Text(form, compactions=counted(ledger.by_rules, "compaction"))
         case "failing" if ledger.failures == policy.breaker:
-            return (
-                f"Compaction failed {counted(ledger.failures, 'time')} in a row, so automatic compaction is off for this "
-                "session. Use /compact to try again, or /clear to start a new session."
+            form = Text(
+                "Compaction failed {times} in a row, so automatic compaction is off for this session. Use /compact to try again, or "
+                "/clear to start a new session."
             )
+            return Text(form, times=counted(ledger.failures, "time"))
         case "thrashing":
-            return (
-                f"The window was full again within {counted(policy.thrash_turns, 'turn')} after "
-                f"{counted(ledger.refills, 'compaction')} in a row, so automatic compaction is off for this session. "
-                + (
-                    f"The first request alone has {base:,} tokens. Shorten the instructions or the list of tools."
-                    if base
-                    else "Something that is read repeatedly is too large for the window. "
-                    "Read smaller parts and then use /compact, or start a new session with /clear."
-                )
+            advice = Text(
+                "Something that is read repeatedly is too large for the window. "
+                "Read smaller parts and then use /compact, or start a new session with /clear."
             )
+            if base:
+                form = Text("The first request alone has {base:,} tokens. Shorten the instructions or the list of tools.")
+                advice = Text(form, base=base)
+            form = Text(
+                "The window was full again within {turns} after {compactions} in a row, so automatic compaction is off for this "
+                "session. {advice}"
+            )
+            turns, compactions = counted(policy.thrash_turns, "turn"), counted(ledger.refills, "compaction")
+            return Text(form, turns=turns, compactions=compactions, advice=advice)
         case _:
             return ""

@@ -36,6 +36,7 @@ from ...core.records import new_id
 from ...core.usage import Usage
 from ...core.view import Item
 from ...disk.session_files.spills import DIRECTORY
+from ...language.text import Text
 from .plan import (
     ANSWERS_A_TURN,
     EVENT,
@@ -145,8 +146,13 @@ def _tell_no_room(c: Conversation, found: CompactionRoom) -> None:
     if not notice.sent and c.count.judged >= c.limits.autocompact:
         notice.sent = True
         c.notify(
-            f"The first request has {found.base:,} of {c.limits.effective:,} tokens, which no compaction can remove, so automatic "
-            "compaction waits until the window is nearly full. Shorten the instructions or the list of tools."
+            Text(
+                "The first request has {base:,} of {effective:,} tokens, which no compaction can remove, so "
+                "automatic compaction waits until the window is nearly full. Shorten the instructions or the list of "
+                "tools.",
+                base=found.base,
+                effective=c.limits.effective,
+            )
         )
 
 
@@ -168,7 +174,12 @@ def _compact_automatically(
     by_notes = None if hooks.instructions else (yield from quick(c, hooks))
     outcome = by_notes or (yield from _full(c, hooks, needed=needed, refused=refused, skip_model=skip))
     if hooks.refused:
-        c.notify(f"The conversation was not compacted: {hooks.refused.rstrip('.')}. Lamina tries again after your next message.")
+        c.notify(
+            Text(
+                "The conversation was not compacted: {refused}. Lamina tries again after your next message.",
+                refused=hooks.refused.rstrip("."),
+            )
+        )
         _write(c, msgspec.structs.replace(ledger, refused=_last_said(c)))
     elif outcome.done:
         _write(c, worked(ledger, outcome.boundary, by_hand=False, by_rules=bool(outcome.instead)))
@@ -211,9 +222,10 @@ def for_model(c: Conversation, quick: QuickCompaction) -> Flow[None]:
         return
     outcome = yield from _compact_automatically(c, ledger, quick, full=False, instructions=instructions, needed=False)
     if outcome.done:
-        c.notify(f"The model asked for a compaction: {outcome.tokens_before:,} to {outcome.tokens_after:,} tokens.")
+        form = Text("The model asked for a compaction: {tokens_before:,} to {tokens_after:,} tokens.")
+        c.notify(Text(form, tokens_before=outcome.tokens_before, tokens_after=outcome.tokens_after))
     else:
-        c.notify(f"The model asked for a compaction, which was not possible: {outcome.why.rstrip('.')}.")
+        c.notify(Text("The model asked for a compaction, which was not possible: {why}.", why=outcome.why.rstrip(".")))
 
 
 def will_help(c: Conversation) -> bool:
@@ -383,7 +395,7 @@ def _write(c: Conversation, ledger: BreakerLedger, why: str = "") -> None:
     c.record_event(EVENT, ledger.to_json())
     room = compaction_room(c)
     if sentence := explanation(ledger, c.policy.compact, base=0 if room.enough else room.base):
-        c.notify(f"{sentence} Last reason: {why}." if why else sentence)
+        c.notify(Text("{sentence} Last reason: {why}.", sentence=sentence, why=why) if why else sentence)
 
 
 # A summary may have this many times the tokens that were asked for: less is a difference in counting, not a server that ignores

@@ -40,6 +40,7 @@ from ...core.prompt_files import prompt_sections
 from ...core.reply import Reply
 from ...core.view import Item
 from ...fork.handover import Handover, altered
+from ...language.text import Text
 from ...language.wording import counted, shorten
 from .plan import SummaryPlan
 
@@ -73,7 +74,8 @@ def read_summary(reply: Reply, *, most: int, tokens: Tokens) -> Summary | Reject
     if len(words.encode(errors="replace")) < LEAST_BYTES:
         return Rejected("it is too short" if words.strip() else "it is empty")
     if (size := tokens(words)) >= most:
-        return Rejected(f"it is no smaller than the messages it would replace ({size:,} of {most:,} tokens)")
+        form = Text("it is no smaller than the messages it would replace ({size:,} of {most:,} tokens)")
+        return Rejected(Text(form, size=size, most=most))
     # Tool results influence the text of a summary, so it must not pass as a user message or as one of our reminders.
     return Summary(escaped(escape(words)))
 

@@ -16,6 +16,7 @@ from ...core.prompt_files import prompt_sections
 from ...core.reach import MEMORY_SAVE
 from ...core.settings.kinds import printable
 from ...core.view import Item
+from ...language.text import Text
 from ...memory.guard.sources import UserWords
 from ...memory.instructions import what_to_save
 from ...memory.recall.plan import user_words
@@ -56,7 +57,7 @@ def stop_reason(*, remote: bool, off: str | None, writable: bool, failures: int)
         return "ephemeral machine"
     if not writable:
         return off or "memory is read-only"
-    return f"{MOST_FAILURES} failures in a row" if failures >= MOST_FAILURES else None
+    return Text("{limit} failures in a row", limit=MOST_FAILURES) if failures >= MOST_FAILURES else None
 
 
 def is_final(items: Sequence[Item]) -> bool:

@@ -27,6 +27,7 @@ from ...fork.background import AskSide, JobResult
 from ...fork.fork import ForkOutcome
 from ...fork.host import MemoryAccess
 from ...fork.tool_runner import ToolRunner
+from ...language.text import Text
 from ...memory.recall.library import ScopeName
 from ...memory.store.modes import plan_write
 from ...memory.switches import why_off
@@ -44,7 +45,7 @@ STOPPED = "The review was stopped. Nothing more is saved."
 # Number of refusals in an event: enough to see what a model tried.
 MOST_TOLD = 8
 
-PAUSED = f"Automatic memory is off for the rest of this session: it failed {MOST_FAILURES} times in a row."
+PAUSED = Text("Automatic memory is off for the rest of this session: it failed {limit} times in a row.", limit=MOST_FAILURES)
 
 
 class ExtractState:
@@ -229,7 +230,7 @@ def _record_failure(c: Conversation, state: ExtractState, ran: ReviewFailed) -> 
     c.notify_once(*(ran.written.notices if ran.written is not None else ()))
     state.failures += not ran.stopped
     if state.failures == MOST_FAILURES and PAUSED not in c.notices:
-        c.notify(f"{PAUSED} Last reason: {ran.why}")
+        c.notify(Text("{sentence} Last reason: {why}", sentence=PAUSED, why=ran.why))
 
 
 def _describe_written(written: MemoriesWritten, denied: int) -> Wire:

@@ -18,6 +18,7 @@ import msgspec
 from ...core.errors import DiskError, Fenced, InputError, LaminaError
 from ...disk.locks.dream_lock import HeldDreamLock
 from ...disk.paths.memory_paths import check_child
+from ...language.text import CLAUSES, Text, joined
 from ...memory.guard.contradictions import CONTRADICTS, find_contradictions, without_sentence
 from ...memory.guard.contradictions import MOST as MOST_QUESTIONS
 from ...memory.store.contract import MOST_READ, ChangeReason, Proposed
@@ -288,10 +289,10 @@ class _Application:
             work, both = merge_edits(work, base=base, now=before)
             removed = {fold_name(file) for file, change in self._done.items() if change.text is None}
             for file in (file for file in both if file not in removed):
-                self._skip(INDEX, f"its line for {file} {THEIRS}")
+                self._skip(INDEX, Text("its line for {file} {problem}", file=file, problem=Text.whole(THEIRS)))
         work, lost = keep_prose(before, work, texts)
         for row in lost:
-            self._skip(INDEX, f"keeps its line {row[:60]!r}, which no memory contains")
+            self._skip(INDEX, Text("keeps its line {row!r}, which no memory contains", row=row[:60]))
         now = self._root.read_bytes(INDEX, MOST_INDEX)
         files = [found.file for found in self._gated.store.topic_files.files()]
         text = finish_index(work, base=base, now=index_text(now), files=files, changed=list(self._done))
@@ -325,7 +326,7 @@ def _count_entries(index: bytes | None) -> int:
 
 def _truncate(skipped: list[SkippedChange]) -> tuple[SkippedChange, ...]:
     more = len(skipped) - MOST_SKIPPED
-    return (*skipped[:MOST_SKIPPED], *((SkippedChange("", f"and {more} more"),) if more > 0 else ()))
+    return (*skipped[:MOST_SKIPPED], *((SkippedChange("", Text("and {more} more", more=more)),) if more > 0 else ()))
 
 
 def _is_personal(change: DreamChange) -> bool:
@@ -336,9 +337,9 @@ def _reason(change: DreamChange) -> str:
     if change.waits.startswith(CONTRADICTS):
         return change.waits
     if change.text is not None:
-        said = "added" if change.new else "tidied"
+        said = Text("added" if change.new else "tidied")
     elif change.needs:
-        said = f"merged into {', '.join(change.needs)}"
+        said = Text("merged into {needs}", needs=", ".join(change.needs))
     else:
-        said = "already covered by another memory" if change.merged else "removed"
-    return f"{said}; {change.waits}" if change.waits else said
+        said = Text("already covered by another memory" if change.merged else "removed")
+    return joined((said, change.waits), CLAUSES) if change.waits else said

@@ -24,6 +24,7 @@ from ...core.errors import DiskError
 from ...core.settings.collection_kinds import Mode
 from ...core.settings.resolution import Settings
 from ...disk.trees.rootdir import RootDir
+from ...language.text import Text
 from ...language.wording import counted
 from ...memory.store.modes import plan_write
 from ...memory.switches import why_off
@@ -64,7 +65,7 @@ def find_stop(*, on: bool, remote: bool, lent: bool, mode: Mode, failures: int =
         (remote, "remote", "ephemeral machine"),
         (not lent, "agent", "this is not a main agent with memory"),
         (plan_write(mode, "dream") == "refuse", "mode", "private memory is read-only"),
-        (failures >= MOST_FAILURES, "failures", f"{MOST_FAILURES} failures in a row"),
+        (failures >= MOST_FAILURES, "failures", Text("{limit} failures in a row", limit=MOST_FAILURES)),
     )
     return next((DreamStop(gate, why) for stops, gate, why in checks if stops), None)
 
@@ -80,18 +81,22 @@ def check_time(last_ns: int | None, now_ns: int, *, hours: float, daily: bool, z
         return None
     passed = max(0, now_ns - last_ns) // MINUTE_NS
     left = max(1, math.ceil(hours * 60) - passed)
-    return DreamStop("time", f"the last dream was {_ago(passed)} ago; the next may run in {_span(left)}")
+    return DreamStop(
+        "time", Text("the last dream was {passed} ago; the next may run in {left}", passed=_ago(passed), left=_span(left))
+    )
 
 
-def _ago(minutes: int) -> str:
+def _ago(minutes: int) -> Text:
     if minutes < 60:
-        return counted(minutes, "minute") if minutes else "less than a minute"
+        return counted(minutes, "minute") if minutes else Text("less than a minute")
     return counted(minutes // 60, "hour")
 
 
-def _span(minutes: int) -> str:
-    parts = ((minutes // 60, "h"), (minutes % 60, "min"))
-    return " ".join(f"{count} {unit}" for count, unit in parts if count)
+def _span(minutes: int) -> Text:
+    hours, rest = divmod(minutes, 60)
+    if hours and rest:
+        return Text("{h} h {m} min", h=hours, m=rest)
+    return Text("{n} h", n=hours) if hours else Text("{n} min", n=rest)
 
 
 def _day(moment_ns: int, zone: tzinfo | None) -> str:
@@ -103,12 +108,29 @@ def check_throttle(seconds: float | None, *, minutes: float) -> DreamStop | None
     if seconds is None or seconds >= minutes * 60:
         return None
     return DreamStop(
-        "throttle", f"sessions were counted {counted(round(seconds / 60), 'minute')} ago (the minimum is {minutes:g})"
+        "throttle",
+        Text(
+            "sessions were counted {n} minute ago (the minimum is {minutes:g})|sessions were counted {n} minutes "
+            "ago (the minimum is {minutes:g})",
+            n=round(seconds / 60),
+            minutes=minutes,
+        ),
     )
 
 
 def check_sessions(found: int, *, wanted: int) -> DreamStop | None:
-    return DreamStop("sessions", f"only {found} of {counted(wanted, 'session')} since the last dream") if found < wanted else None
+    return (
+        DreamStop(
+            "sessions",
+            Text(
+                "only {found} of {n} session since the last dream|only {found} of {n} sessions since the last dream",
+                found=found,
+                n=wanted,
+            ),
+        )
+        if found < wanted
+        else None
+    )
 
 
 # Sessions

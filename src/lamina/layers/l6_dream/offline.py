@@ -25,7 +25,7 @@ from ...fork.offline_run import run_so_far, tool_call
 from ...language.detection import ON, WHY
 from ...language.excluded_kinds import no_memory
 from ...language.terms import terms
-from ...language.wording import counted
+from ...language.wording import counted, plural
 from ...memory.guard.facts import facts_of, is_said
 from ...memory.store.daily_logs import log_day
 from ...memory.store.topic import INDEX, Topic, read_topic, write_topic
@@ -177,12 +177,12 @@ def _complete_text(read: Done | None) -> str | None:
 
 def _describe(change: Tidied, new: int) -> str:
     parts = (
-        (new, f"{counted(new, 'memory')} made from daily logs"),
-        (change.merged, f"{counted(change.merged, 'memory')} merged"),
-        (change.dated, f"{counted(change.dated, 'relative date')} made absolute"),
-        (change.lines, f"{counted(change.lines, 'index line')} repaired"),
+        (new, "memory", "made from daily logs"),
+        (change.merged, "memory", "merged"),
+        (change.dated, "relative date", "made absolute"),
+        (change.lines, "index line", "repaired"),
     )
-    said = ", ".join(text for count, text in parts if count)
+    said = ", ".join(f"{count:,} {plural(count, noun)} {done}" for count, noun, done in parts if count)
     quoted = ", ".join(repr(line) for line in change.left[:MOST_QUOTED])
     left = f" {counted(len(change.left), 'index line')} could not be repaired: {quoted}." if quoted else ""
     return f"Memory was tidied by rules ({said or 'its index'}).{left}"

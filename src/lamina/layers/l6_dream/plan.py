@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from ...language.wording import counted
+from ...language.text import Text
 from ...memory.guard.facts import FactIndex, dropped, exact_words, facts_of, is_emptied, is_said
 from ...memory.store.contract import ChangeAuthor
 from ...memory.store.journal import JournalLine, digest_of
@@ -43,7 +43,7 @@ MOST_CHARS = 16_000
 # More than anyone reviews for one dream. The rest is reported and skipped.
 MOST_WAITING = 40
 
-TOO_MANY = f"exceeds the limit of {MOST_WAITING} changes that may wait for approval"
+TOO_MANY = Text("exceeds the limit of {limit} changes that may wait for approval", limit=MOST_WAITING)
 RETYPED = "would no longer be a memory about you or your preferences"
 THEIRS = "was changed by someone else while the dream ran; their version stays"
 
@@ -114,10 +114,17 @@ def _apply_cap(plan: DreamPlan, topics: int, lately: int, *, whole: bool) -> Dre
     counts = sum(change.counts for change in plan.changes)
     if counts + lately <= removal_cap(topics) and whole:
         return plan
-    besides = f" (dreams of the last day removed {lately})" if lately else ""
-    cap = f"the limit without approval is {removal_cap(topics)}"
-    why = f"the dream would remove or empty {counts} of {counted(topics, 'memory')}{besides}; {cap}"
-    why = why if whole else "part of what the dream wrote could not be read"
+    besides = Text(" (dreams of the last day removed {lately})", lately=lately) if lately else ""
+    cap = Text("the limit without approval is {limit}", limit=removal_cap(topics))
+    why = Text(
+        "the dream would remove or empty {counts} of {n} memory{besides}; {cap}|the dream would remove or "
+        "empty {counts} of {n} memories{besides}; {cap}",
+        counts=counts,
+        n=topics,
+        besides=besides,
+        cap=cap,
+    )
+    why = why if whole else Text("part of what the dream wrote could not be read")
     return require_approval(plan, why, lambda change: change.counts)
 
 
@@ -130,7 +137,12 @@ def _limit_drops(plan: DreamPlan, there: Mapping[str, str]) -> DreamPlan:
         said += len(facts_of(text).each)
         if said >= SHARE * drops:
             return plan  # a large memory need not be counted completely
-    why = f"the dream would drop {drops} of {counted(said, 'fact')}; the limit without approval is a tenth"
+    why = Text(
+        "the dream would drop {drops} of {n} fact; the limit without approval is a tenth|the dream would "
+        "drop {drops} of {n} facts; the limit without approval is a tenth",
+        drops=drops,
+        n=said,
+    )
     return require_approval(plan, why, lambda change: change.drops > 0)
 
 
@@ -236,7 +248,11 @@ def _limit_counts(plan: DreamPlan, most: int) -> DreamPlan:
     needed = {file for change in plan.changes for file in change.needs}
     new = sorted((change.file for change in plan.done if change.new), key=lambda file: (file not in needed, file))
     room = sum(change.text is None for change in plan.done) + most
-    why = f"exceeds the limit: this dream may add at most {counted(most, 'memory')} more than it removes"
+    why = Text(
+        "exceeds the limit: this dream may add at most {n} memory more than it removes|exceeds the limit: "
+        "this dream may add at most {n} memories more than it removes",
+        n=most,
+    )
     many = [change.file for change in plan.waiting][MOST_WAITING:]
     return without(plan, dict.fromkeys(new[room:], why) | dict.fromkeys(many, TOO_MANY))
 
@@ -252,7 +268,7 @@ def _find_name_clashes(plan: DreamPlan, there: Mapping[str, str]) -> dict[str, s
     for file, name in changed.items():
         owner = owners.setdefault(name_key(name), file)
         if owner != file:
-            found[file] = f"has the name {name!r}, which the memory in {owner} already has"
+            found[file] = Text("has the name {name!r}, which the memory in {owner} already has", name=name, owner=owner)
     return found
 
 
@@ -264,7 +280,7 @@ def without(plan: DreamPlan, refused: Mapping[str, str]) -> DreamPlan:
     """Return the plan without these changes (file → reason) and without the changes that depend on them."""
     gone = dict(refused)
     while more := {
-        change.file: f"depends on {next(file for file in change.needs if file in gone)}, which was not changed"
+        change.file: Text("depends on {file}, which was not changed", file=next(file for file in change.needs if file in gone))
         for change in plan.changes
         if change.file not in gone and any(file in gone for file in change.needs)
     }:

@@ -21,6 +21,7 @@ from ...core.errors import DiskError
 from ...core.usage import Usage
 from ...disk.temp_files import Durability
 from ...disk.trees.rootdir import RootDir
+from ...language.text import encodable
 from ...memory.store.topic import INDEX
 
 DIRECTORY = ".dreams"
@@ -96,7 +97,7 @@ def new_id(now: float) -> str:
 def write_record(root: RootDir, record: DreamRecord) -> None:
     """Write the record. It survives a power loss from the phase on in which real memories change."""
     durability: Durability = "process" if record.phase in ("starting", "updating") else "full"
-    root.replace(_path(record.id), msgspec.json.encode(record), durability=durability)
+    root.replace(_path(record.id), msgspec.json.encode(record, enc_hook=encodable), durability=durability)
 
 
 def read_record(root: RootDir, dream: str) -> DreamRecord | None:

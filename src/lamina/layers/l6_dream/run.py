@@ -31,6 +31,7 @@ from ...disk.trees.rootdir import RootDir
 from ...fork.background import LOCAL
 from ...fork.fork import ForkOutcome, run_fork
 from ...fork.handover import Handover, PrefixChanged
+from ...language.text import Text
 from ...memory.memory import Memory
 from ...memory.store.modes import GatedStore
 from ...memory.store.scopes import MemoryLocation
@@ -273,13 +274,16 @@ class _Dream:
                 self._progress.touched(bounds.touched)
                 if bounds.unwritten:
                     # A copy without one of its changes must not replace the memories: a merged one may be missing.
-                    raise DiskError(str(stage.path), f"the copy could not be changed ({bounds.unwritten.rstrip('.')})")
+                    raise DiskError(
+                        str(stage.path),
+                        Text("the copy could not be changed ({unwritten})", unwritten=bounds.unwritten.rstrip(".")),
+                    )
             return came
 
         flow = run_fork(order.handover, render_directive(scene), purpose=DREAM, rounds=ROUNDS, enough=self._enough)
         outcome = drive(flow, perform)
         if not outcome.done and not self._cut and outcome.rounds >= ROUNDS:
-            self._cut = f"the limit of {ROUNDS} answers was reached"
+            self._cut = Text("the limit of {limit} answers was reached", limit=ROUNDS)
         return outcome
 
     def _enough(self) -> bool:

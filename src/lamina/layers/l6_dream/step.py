@@ -29,6 +29,7 @@ from ...fork.background import LOCAL, AskSide, JobResult, Meter
 from ...fork.handover import altered
 from ...fork.host import MemoryAccess
 from ...fork.tool_runner import ToolRunner
+from ...language.text import Text
 from ...language.wording import plural
 from ...memory.store.daily_logs import days_to_distil
 from ...memory.store.topic import INDEX
@@ -54,9 +55,9 @@ from .record import DreamRecord
 from .run import DreamOrder, DreamOutcome, PerformWith, run_dream
 from .trigger import DREAM, ENDING_SECONDS, DreamState, stat_lock, tell_once
 
-PAUSED = f"Dreams are off for the rest of this session: they failed {MOST_FAILURES} times in a row."
-ON_DISK = "The dream failed because of a disk error: {why}. Memory is unchanged, and the next dream starts over."
-HALF = (
+PAUSED = Text("Dreams are off for the rest of this session: they failed {limit} times in a row.", limit=MOST_FAILURES)
+ON_DISK = Text("The dream failed because of a disk error: {why}. Memory is unchanged, and the next dream starts over.")
+HALF = Text(
     "The dream failed while changing memories ({why}). The next session restores them, or run `lamina dream --kill` to do it now."
 )
 # The tools a dream calls.
@@ -210,7 +211,7 @@ def _take_result(c: Conversation, one: JobResult) -> None:
     if one.error is not None:  # our own fault, or a disk error before there was a record
         _record_failure(c, {"failed": str(one.error) or type(one.error).__name__}, stopped=False)
         if isinstance(one.error, DiskError | OSError):
-            c.notify(ON_DISK.format(why=str(one.error).rstrip(".")))
+            c.notify(Text(ON_DISK, why=Text.whole(str(one.error).rstrip("."))))
         return
     outcome: DreamOutcome = one.value
     c.notify(*outcome.recovered)
@@ -230,13 +231,13 @@ def _take_result(c: Conversation, one: JobResult) -> None:
             c.notify(describe_dream(record))
         case "killed":
             _record_failure(c, {"killed": record.why, "id": record.id}, stopped=True)
-            c.notify(f"The dream was stopped: {record.why}. Memory is unchanged.")
+            c.notify(Text("The dream was stopped: {why}. Memory is unchanged.", why=record.why))
         case "failed" | "running" | "undone":
             _record_failure(c, {"failed": record.why, "id": record.id}, stopped=False)
             if record.phase == "applying":
-                c.notify(HALF.format(why=record.why.rstrip(".")))
+                c.notify(Text(HALF, why=Text.whole(record.why.rstrip("."))))
             elif outcome.on_disk:
-                c.notify(ON_DISK.format(why=record.why.rstrip(".")))
+                c.notify(Text(ON_DISK, why=Text.whole(record.why.rstrip("."))))
         case _:
             assert_never(record.status)
 
@@ -246,7 +247,7 @@ def _record_failure(c: Conversation, told: Wire, *, stopped: bool) -> None:
     state.failures += not stopped
     c.record_event(DREAM, told)
     if state.failures == MOST_FAILURES and PAUSED not in c.notices:
-        c.notify(f"{PAUSED} Last reason: {told['failed']}")
+        c.notify(Text("{sentence} Last reason: {failed}", sentence=PAUSED, failed=told["failed"]))
 
 
 def _event_data(record: DreamRecord, outcome: DreamOutcome) -> Wire:
@@ -278,4 +279,4 @@ def describe_dream(record: DreamRecord) -> str:
     shown = [text.format(count) for count, text in parts if count > 0]
     if not shown:
         return "Dream finished: memory is in order, nothing was changed."
-    return f"Dream finished: {', '.join(shown)}. Undo with `lamina dream --undo`."
+    return Text("Dream finished: {shown}. Undo with `lamina dream --undo`.", shown=", ".join(shown))

@@ -25,7 +25,7 @@ import msgspec
 from ...core.errors import DiskError, InputError, UndoOrder
 from ...core.settings.resolution import Settings
 from ...disk.locks.dream_lock import DreamLock, HeldDreamLock, NotWon
-from ...language.wording import plural
+from ...language.text import Text
 from ...memory.memory import Memory
 from ...memory.store.change_sets import UndoneSet, find_changes, find_runs, new_act
 from ...memory.store.contract import ChangeReason
@@ -106,14 +106,14 @@ def undo_changes(gated: GatedStore, dream: str, files: Collection[str]) -> Undon
     gated.check("user")
     record = read_record(gated.store.root, dream)
     if record is None or record.status != "completed":
-        raise InputError(f"dream {dream}", "has no changes to undo", _LIST)
+        raise InputError(Text("dream {id}", id=dream), "has no changes to undo", _LIST)
     known = {run[-1].file for run in find_runs(gated.store.history.lines(), [dream])}
     known |= {proposal.file for proposal in gated.inbox.waiting() if proposal.why.dream == dream}
     for file in files:
         if file not in known:
-            raise InputError(file, f"was not changed by dream {dream}", _LIST)
+            raise InputError(file, Text("was not changed by dream {dream}", dream=dream), _LIST)
     named = ", ".join(sorted(files)[:MOST_FILES_NAMED])
-    with hold_dreams(gated, f"dream {dream}", "cannot be undone"):
+    with hold_dreams(gated, Text("dream {id}", id=dream), CANNOT_UNDO):
         why = ChangeReason("user", f"undid the change of {named} by dream {dream}")
         return _undone(record, gated.undo([dream], why=why, files=files))
 
@@ -125,12 +125,12 @@ def redo(gated: GatedStore, dream: str | None = None, undo: str = "") -> UndoneD
     because a memory that the dream merged into that file would be lost.
     """
     gated.check("user")
-    root, what = gated.store.root, f"dream {dream}" if dream else "dream"
+    root, what = gated.store.root, Text("dream {id}", id=dream) if dream else "dream"
     if (recovered := _recover_change(gated, dream)) is not None:
         return recovered
     if dream is None:
         dream = next((record.id for record in reversed(read_records(root)) if record.status == "undone" and record.undo), "")
-    with hold_dreams(gated, what, "cannot be applied again") as hold:
+    with hold_dreams(gated, what, CANNOT_REDO) as hold:
         record = read_record(root, dream)
         if record is not None and undo and record.status == "undone" and undo != record.undo:
             raise InputError(what, "was undone as a whole since", "apply that again first")
@@ -158,6 +158,10 @@ def _leaving(hold: object, change: Callable[[], UndoneDream]) -> UndoneDream:
         raise
 
 
+CANNOT_UNDO = Text("cannot be undone while another dream changes memories")
+CANNOT_REDO = Text("cannot be applied again while another dream changes memories")
+
+
 def hold_dreams(gated: GatedStore, what: str, problem: str) -> AbstractContextManager[object]:
     """Hold the dream lock, so that no dream begins. A dream that works on its copy goes on; raises InputError if one changes memories."""
     root = gated.store.root
@@ -166,7 +170,7 @@ def hold_dreams(gated: GatedStore, what: str, problem: str) -> AbstractContextMa
     if isinstance(hold, HeldDreamLock):
         return hold
     if any(one.phase in ("applying", "undoing") for one in read_records(root) if is_open(one)):
-        raise InputError(what, f"{problem} while another dream changes memories", "try again in a moment")
+        raise InputError(what, problem, "try again in a moment")
     return nullcontext()
 
 
@@ -217,24 +221,30 @@ def _recover_dreams(gated: GatedStore, lock: DreamLock, now: float, hold: HeldDr
 def _recover_dream(gated: GatedStore, record: DreamRecord, now: float) -> str:
     try:
         if record.phase == "undoing":
-            what = "redo" if record.status == "undone" else "undo"
             done = _switch(gated, record)
-            return f"The {what} of dream {record.id} was interrupted and has now been finished{_describe_left(done)}."
+            form = Text("The undo of dream {id} was interrupted and has now been finished{left}.")
+            if record.status == "undone":
+                form = Text("The redo of dream {id} was interrupted and has now been finished{left}.")
+            return Text(form, id=record.id, left=_describe_left(done))
         if record.phase == "applying":
             done = take_back(gated, record, now=now, why="it was stopped while changing memories")
-            return f"Dream {record.id} was stopped while changing memories; its changes were undone{_describe_left(done)}."
+            form = Text("Dream {id} was stopped while changing memories; its changes were undone{left}.")
+            return Text(form, id=record.id, left=_describe_left(done))
         ended = msgspec.structs.replace(record, status="failed", ended=now, why="its process ended early")
         write_record(gated.store.root, ended)
-        return f"Dream {record.id} was stopped before it changed anything. Its copy was removed."
+        return Text("Dream {id} was stopped before it changed anything. Its copy was removed.", id=record.id)
     except DiskError as error:
-        return f"Dream {record.id} was interrupted and could not be recovered yet: {error}"
+        return Text("Dream {id} was interrupted and could not be recovered yet: {error}", id=record.id, error=error)
 
 
 def _describe_left(done: UndoneDream) -> str:
     if not done.left:
         return ""
     files = ", ".join(skipped.file for skipped in done.left[:5])
-    return f"; not restored, because {plural(len(done.left), 'it was', 'they were')} changed since: {files}"
+    form = Text("; not restored, because it was changed since: {files}")
+    if len(done.left) > 1:
+        form = Text("; not restored, because they were changed since: {files}")
+    return Text(form, files=files)
 
 
 def undo(gated: GatedStore, dream: str | None = None) -> UndoneDream:
@@ -244,7 +254,7 @@ def undo(gated: GatedStore, dream: str | None = None) -> UndoneDream:
     if (recovered := _recover_change(gated, dream)) is not None:
         return recovered
     record = _choose_dream(read_records(gated.store.root), dream)
-    with hold_dreams(gated, f"dream {record.id}", "cannot be undone") as hold:
+    with hold_dreams(gated, Text("dream {id}", id=record.id), CANNOT_UNDO) as hold:
         return _leaving(hold, lambda: _switch(gated, record))
 
 
@@ -262,17 +272,19 @@ def _choose_dream(known: list[DreamRecord], dream: str | None) -> DreamRecord:
     undoable = [record for record in known if record.status == "completed" and is_real(record)]
     if dream is None:
         if not undoable:
-            raise InputError("dream", f"there is nothing to undo (the last {KEPT} dreams are kept)", _LIST)
+            raise InputError("dream", Text("there is nothing to undo (the last {limit} dreams are kept)", limit=KEPT), _LIST)
         return undoable[0]
     record = next((record for record in known if record.id == dream), None)
     if record is None:
-        raise InputError(f"dream {dream}", f"not found (the last {KEPT} dreams are kept)", _LIST)
+        raise InputError(Text("dream {id}", id=dream), Text("not found (the last {limit} dreams are kept)", limit=KEPT), _LIST)
     if record.status == "undone":
-        raise InputError(f"dream {dream}", "is already undone", _LIST)
+        raise InputError(Text("dream {id}", id=dream), "is already undone", _LIST)
     if record.status == "running":
-        raise InputError(f"dream {dream}", "is still running", _RUNS)
+        raise InputError(Text("dream {id}", id=dream), "is still running", _RUNS)
     if record not in undoable:
-        raise InputError(f"dream {dream}", f"has no changes to undo (status: {record.status})", _LIST)
+        raise InputError(
+            Text("dream {id}", id=dream), Text("has no changes to undo (status: {status})", status=record.status), _LIST
+        )
     if undoable[0] != record:
-        raise UndoOrder(f"dream {dream}", f"dream {undoable[0].id}")
+        raise UndoOrder(Text("dream {id}", id=dream), Text("dream {id}", id=undoable[0].id))
     return record

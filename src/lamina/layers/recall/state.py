@@ -15,6 +15,7 @@ from ...core.blocks import ToolResult
 from ...core.errors import DiskError
 from ...core.view import Item
 from ...disk.settings_files import user_home
+from ...language.text import Text
 
 if TYPE_CHECKING:  # a conversation without memories loads none of these
     from ...memory.recall.library import MemoryLibrary
@@ -89,7 +90,7 @@ def memory_scopes_of(c: Conversation, state: RecallState) -> MemoryLocation | No
             state.place = locate_memory(cwd=c.cwd, home=c.home, settings=c.settings, user_home=user_home(os.environ) or c.home)
             state.project = project_root(c.cwd)
         except DiskError as error:
-            c.notify_once(f"{error} This session goes on without memory.")
+            c.notify_once(Text("{error} This session goes on without memory.", error=error))
     return state.place
 
 

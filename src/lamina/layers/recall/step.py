@@ -20,6 +20,7 @@ from ...core.blocks import Wire, text
 from ...core.errors import DiskError
 from ...core.records import Attachment, Event, new_id
 from ...fork.background import LOCAL
+from ...language.text import Text
 from ...memory.recall.library import MemoryLibrary
 from ...memory.recall.plan import (
     KIND,
@@ -96,7 +97,7 @@ def _recall_by_ranker(c: Conversation, state: RecallState, asked: RecallQuestion
             if memory.problem:
                 c.notify_once(memory.problem)
     except (DiskError, OSError) as error:
-        c.notify_once(f"{error} Until this is fixed, no memories are recalled.")
+        c.notify_once(Text("{error} Until this is fixed, no memories are recalled.", error=error))
         return
     if choice.brought or not silent:
         enter(c, asked.message, choice, seconds=time.perf_counter() - began)

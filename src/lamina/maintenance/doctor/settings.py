@@ -4,14 +4,13 @@ and the package for it (F2, Z10)."""
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
 from ...core.errors import DiskError, install_command
-from ...core.settings import Settings
+from ...core.settings import NOT_IN_TREE, WAITS_FOR_TRUST, Settings
 from ...disk.files import read
 from ...disk.home.trust import FILE_NAME as TRUST
 from ...providers import configured
@@ -19,20 +18,14 @@ from ...tools.grep import find_ripgrep
 from ...tools.permissions.rules import read_rules
 from .finding import Finding
 
-# Wording of the settings findings → kind; any other finding is an ignored setting.
-_KINDS = {
-    "waits until you trust this directory": "waits-for-trust",
-    "may not be set by files in the working tree": "setting-of-tree",
-}
-_FILE = re.compile(r"\((?:managed|local|project|your) settings, (?P<file>[^)]+?)(?: env\.\w+)?\)|^Settings file (?P<whole>.+?): ")
+# The problem of a settings finding → kind; any other finding is an ignored setting.
+_KINDS: dict[str, str] = {WAITS_FOR_TRUST: "waits-for-trust", NOT_IN_TREE: "setting-of-tree"}
 _MOST_BYTES = 4 << 20
 
 
 def check_settings(settings: Settings, home: Path | None) -> Iterator[Finding]:
     for found in settings.findings:
-        place = _FILE.search(found.text)
-        kind = next((kind for words, kind in _KINDS.items() if words in found.text), "setting")
-        yield Finding("settings", kind, found.text, (place["file"] or place["whole"]) if place else "")
+        yield Finding("settings", _KINDS.get(found.problem, "setting"), found.text, found.file)
     for rule in read_rules(settings.permissions).findings:
         yield Finding("settings", "permission-rule", rule.text)
     if home is not None:

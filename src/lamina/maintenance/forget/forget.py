@@ -30,8 +30,9 @@ from ...disk.transcripts.store import lock_path
 from ...disk.trees.rewrite import raw_lines, remove_tree, rewrite
 from ...disk.trees.rootdir import RootDir
 from ...history.memories import SourceMemory
-from ...history.places import NAMES, UNREAD
+from ...history.places import NAMES
 from ...history.sessions import SourceSession
+from ...language.text import CLAUSES, Text, joined, system_reason
 from ...layers.l6_dream.record import dream_home, is_open, read_records, request_kill
 from ...layers.l6_dream.undo import recover
 from ...memory.store.directory import DirectoryStore
@@ -119,8 +120,8 @@ def forget(
 def why_not(error: OSError | DiskError) -> str:
     """Return the reason of an error without the path, which is printed before it."""
     if isinstance(error, OSError):
-        return os.strerror(error.errno or 0).lower()
-    return f"{error.problem}; {error.remedy}" if error.remedy else error.problem
+        return system_reason(error)
+    return joined([part for part in (error.problem, error.remedy) if part], CLAUSES)
 
 
 class _Removal:
@@ -179,7 +180,7 @@ class _Removal:
             if not _holds_any(session, self.subject):
                 return
             if holder is not None:
-                self._skip(session.transcript, f"the session is open ({holder}); close it and try again")
+                self._skip(session.transcript, Text("the session is open ({holder}); close it and try again", holder=holder))
                 return
             if not self.do:
                 self._clean_files(session)
@@ -299,7 +300,7 @@ def _data(path: Path) -> bytes:
     with open_regular(path) as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
-        raise DiskError(str(path), f"is larger than {MOST_BYTES >> 20} MiB", "check it by hand")
+        raise DiskError(str(path), Text("is larger than {limit} MiB", limit=MOST_BYTES >> 20), "check it by hand")
     return data
 
 
@@ -332,7 +333,10 @@ def remains(roots: list[Path], subject: Subject, *, inside: Callable[[Path], boo
     }
     found = [LeftFile(str(path), "its name contains it") for path in sorted({*every, *above}) if loose.holds(path.name)]
     hidden = dict(unlisted for root in roots for unlisted in unlisted_directories(root))
-    found += [LeftFile(str(path), f"could not be listed: {why_not(error)}", readable=False) for path, error in hidden.items()]
+    found += [
+        LeftFile(str(path), Text("could not be listed: {error}", error=why_not(error)), readable=False)
+        for path, error in hidden.items()
+    ]
     return found + [left for path in every if (left := _left(path, subject, loose, inside)) is not None]
 
 
@@ -345,7 +349,9 @@ def _left(path: Path, subject: Subject, loose: Subject, inside: Callable[[Path],
         if not _holds(path, subject):
             return LeftFile(str(path), "contains it only inside longer words; use --anywhere to remove those", in_scope=False)
     except OSError as error:
-        return LeftFile(str(path), f"could not be read: {why_not(error)}", in_scope=inside(path), readable=not inside(path))
+        return LeftFile(
+            str(path), Text("could not be read: {error}", error=why_not(error)), in_scope=inside(path), readable=not inside(path)
+        )
     if path.parent.name == FORGET:
         return LeftFile(str(path), "another forget is unfinished; run `lamina forget --resume`")
     return LeftFile(str(path), "still contains it")
@@ -360,10 +366,12 @@ def held_by_others(found: Iterable[SourceSession | SourceMemory], home: Path, su
         with suppress(FileNotFoundError):
             try:
                 if _holds(path, subject):
-                    why = f"was written by {NAMES[origin]}, and Lamina does not change it; searches still find it there"
+                    why = Text(
+                        "was written by {names}, and Lamina does not change it; searches still find it there", names=NAMES[origin]
+                    )
                     left.append(LeftFile(str(path), why, in_scope=False))
             except PermissionError as error:
-                left.append(LeftFile(str(path), f"could not be read: {why_not(error)}", in_scope=False))
+                left.append(LeftFile(str(path), Text("could not be read: {error}", error=why_not(error)), in_scope=False))
     return left
 
 
@@ -374,8 +382,9 @@ def _beside(file: Path) -> list[Path]:
 
 def unread_file(sentence: str) -> LeftFile:
     """Return what a search for sessions could not read. It may contain the subject, and no run can change that."""
-    path, _, why = sentence.removesuffix(".").partition(UNREAD)
-    return LeftFile(path, f"could not be read, and may contain it: {why}", in_scope=False)
+    values = sentence.values if isinstance(sentence, Text) else {}
+    path, why = values.get("path", sentence), values.get("reason", "")
+    return LeftFile(path, Text("could not be read, and may contain it: {why}", why=why), in_scope=False)
 
 
 def as_json(report: ForgetReport) -> dict[str, Any]:

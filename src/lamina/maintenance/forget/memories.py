@@ -22,6 +22,7 @@ from ...core.front_matter import read_front_matter
 from ...disk.database import is_database
 from ...disk.files import read
 from ...disk.regular_file import FileStamp, open_regular, stamp_of
+from ...language.text import Text
 from ...memory.store.index import read_entries
 from ...memory.store.journal import JournalLine, digest_of
 from ...memory.store.topic import INDEX, fold_name, read_topic
@@ -139,7 +140,7 @@ def _data(root: MemoryRoot, path: Path) -> bytes | None:
     else:
         data = read(path, MOST_BYTES + 1)
     if data is not None and len(data) > MOST_BYTES:
-        raise DiskError(str(path), f"is larger than {MOST_BYTES >> 20} MiB", "check it by hand")
+        raise DiskError(str(path), Text("is larger than {limit} MiB", limit=MOST_BYTES >> 20), "check it by hand")
     return data
 
 

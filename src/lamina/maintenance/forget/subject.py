@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ...core.errors import InputError
+from ...language.text import Text
 
 # One letter would match almost everywhere; two are a word in some scripts.
 SHORTEST = 2
@@ -86,7 +87,9 @@ class Subject:
         words = [word for word in _BLANK.split(fold(self.text)) if word]
         if len("".join(words)) < SHORTEST or len(self.text) > LONGEST:
             raise InputError(
-                "subject", f"must have {SHORTEST} to {LONGEST} letters", "give the name as it is written in the files"
+                "subject",
+                Text("must have {shortest} to {longest} letters", shortest=SHORTEST, longest=LONGEST),
+                "give the name as it is written in the files",
             )
         self._anywhere = anywhere
         self._pattern = re.compile(r"[\s_-]+".join(map(re.escape, words)))

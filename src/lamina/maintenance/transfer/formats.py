@@ -19,6 +19,7 @@ from ...core.front_matter import read_front_matter
 from ...disk.faults import AbsentIsFine, reporting
 from ...disk.regular_file import open_regular
 from ...disk.trees.rootdir import RootDir
+from ...language.text import Text
 from . import basic_memory, claude_mem, mcp_memory, mem0
 from .agents_md import read_agents_md
 from .claude_code import read_claude_code
@@ -76,7 +77,7 @@ def read_source(path: Path, choice: ProjectChoice = ANY_PROJECT) -> tuple[Memory
     with AbsentIsFine(), reporting(name), open_regular(real) as file:
         data, changed = file.read(MOST_BYTES + 1), os.fstat(file.fileno()).st_mtime
         if len(data) > MOST_BYTES:
-            raise InputError(name, f"is larger than {MOST_BYTES >> 20} MB", "import it in parts")
+            raise InputError(name, Text("is larger than {limit} MB", limit=MOST_BYTES >> 20), "import it in parts")
         return MemorySource(name, {real.name: _text(data, name)}, {real.name: changed}, False), []
     raise InputError(name, "not found", "pass a file or directory to import")
 
@@ -98,7 +99,7 @@ def _directory(real: Path, name: str) -> tuple[MemorySource, list[str]]:
                 raise InputError(name, f"contains more than {limit} of text", "pass the memory directory itself")
             try:
                 if size > MOST_FILE_BYTES:
-                    raise InputError(file, f"is larger than {MOST_FILE_BYTES >> 20} MB")
+                    raise InputError(file, Text("is larger than {limit} MB", limit=MOST_FILE_BYTES >> 20))
                 files[file], times[file] = _text(root.read_bytes(file, MOST_FILE_BYTES), file), changed
             except (DiskError, InputError) as error:
                 problems.append(f"{file!a} {error.problem} and was skipped")

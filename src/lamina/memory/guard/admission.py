@@ -17,6 +17,7 @@ import msgspec
 
 from ...language.excluded_kinds import INSTRUCTIONS, find_excluded
 from ...language.terms import normal
+from ...language.text import Text
 from ..store.contract import ChangeReason, WriteRules
 from ..store.journal import JournalLine
 from ..store.topic import PERSONAL, Topic
@@ -26,11 +27,11 @@ from .support import PREFIX, Statement, content, covers, negated, statements
 
 ALL_WAIT = "lamina.mcp.writes is wait"
 ABOUT_USER = "it is about you, and a client's call does not show that you said it"
-NOT_ITS_OWN = "{client} did not write this memory"
+NOT_ITS_OWN = Text("{client} did not write this memory")
 CAME_BACK = "a memory of this name was removed"
-OPPOSED = "{client} did not write {name}, which is about the same"
+OPPOSED = Text("{client} did not write {name}, which is about the same")
 FROM_FILE = "it is about you, and it comes from a file"
-NOT_WORTH = "this looks like {kind}. What about it is worth keeping?"
+NOT_WORTH = Text("this looks like {kind}. What about it is worth keeping?")
 
 
 class ClientKnowledge(NamedTuple):
@@ -58,7 +59,7 @@ def why_it_waits(
         before = Runs().union(*map(word_runs, visible_texts(old))) if old is not None else Runs()
         kind = INSTRUCTIONS if is_copied(new, rules.instructions(), Runs(), before) else None
     known = old is not None and find_excluded(old.description, old.body) is not None
-    return NOT_WORTH.format(kind=kind) if kind is not None and not known else ""
+    return Text(NOT_WORTH, kind=Text.whole(kind)) if kind is not None and not known else ""
 
 
 def _client_reason(
@@ -67,13 +68,13 @@ def _client_reason(
     if rules.clients_wait:
         return ALL_WAIT
     if old is not None and not known.owns:
-        return NOT_ITS_OWN.format(client=name)
+        return Text(NOT_ITS_OWN, client=name)
     if personal:
         return ABOUT_USER
     if known.removed:
         return CAME_BACK
     other = _find_opposed(new, known.others) if new is not None else None
-    return OPPOSED.format(client=name, name=other.name) if other is not None else ""
+    return Text(OPPOSED, client=name, name=other.name) if other is not None else ""
 
 
 def _find_opposed(new: Topic, others: Sequence[Topic]) -> Topic | None:

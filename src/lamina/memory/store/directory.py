@@ -29,6 +29,7 @@ from ...core.settings import Scope
 from ...disk.paths.memory_paths import check_child
 from ...disk.temp_files import Durability
 from ...disk.trees.rootdir import RootDir
+from ...language.text import Text
 from ...language.wording import counted, plural
 from .change_sets import roll_back
 from .contract import MOST_READ, ChangeReason, MemoryVersion, Saved
@@ -135,7 +136,7 @@ class DirectoryStore:
                 with hold_guard(root):
                     store.repair()
         except DiskError as error:
-            store.notices += (f"{error} Until then memory can be read but not written.",)
+            store.notices += (Text("{error} Until then memory can be read but not written.", error=error),)
         return store
 
     @classmethod
@@ -274,7 +275,9 @@ class DirectoryStore:
         wish, topic = read_draft(file, text, old, team=self.scope == "team", keep=keep)
         owner = self.topic_files.named(wish.draft.name)
         if owner is not None and fold_name(owner) != fold_name(file):
-            raise InputError(wish.draft.name, f"is already the name of the memory in {owner}", "change that file instead")
+            raise InputError(
+                wish.draft.name, Text("is already the name of the memory in {owner}", owner=owner), "change that file instead"
+            )
         return _planned(wish, stamp_topic(topic, now=self.clock()), before)
 
     def save(self, draft: Draft, *, why: ChangeReason, base: str | None = None) -> Saved:
@@ -439,7 +442,7 @@ class DirectoryStore:
             text = self._version(versions, version_id, digest_of(old), former="" if is_last else name)
             if text is None:
                 wrong = "has no other version to restore" if version_id is None else f"has no version {version_id!r}"
-                raise InputError(name, wrong, f"run `lamina memory log {name}` to list the versions")
+                raise InputError(name, wrong, Text("run `lamina memory log {name}` to list the versions", name=name))
             data = text.encode("utf-8", "replace")
             topic = read_topic(file, text, self.clock())
             if name != file:  # a file named as such comes back, also as the copy that it was
@@ -457,7 +460,9 @@ class DirectoryStore:
             return
         owner = self.topic_files.named(topic.name)
         if owner is not None and owner != topic.file:
-            raise InputError(topic.name, f"is the name of another memory now ({owner})", "remove or rename that one first")
+            raise InputError(
+                topic.name, Text("is the name of another memory now ({owner})", owner=owner), "remove or rename that one first"
+            )
 
     def _place_of(self, name: str, versions: list[MemoryVersion]) -> str | None:
         """Return the file to restore to: its current one, its old one, or a new one if another memory has that now."""

@@ -14,6 +14,7 @@ import msgspec
 
 from ...core.errors import InputError
 from ...language.invisible import remove_invisible
+from ...language.text import Text
 from .secrets import extract_secrets, redact, repeats_secret, says_nothing_else
 from .topic import DESCRIPTION_CHARS, HIDDEN, KINDS, ORIGIN, Kind, Topic, clean_name, one_line, read_topic, short_digest
 
@@ -63,11 +64,19 @@ def clean_draft(draft: Draft, *, team: bool = False) -> CleanDraft:
     if not (shown := clean_name(clean(name))):
         raise InputError("name", "a memory needs a name", "give it a few words, such as testing-db")
     if type is not None and type not in KINDS:
-        raise InputError(shown, f"has the unknown type {one_line(str(type), 40)!r}", f"use one of {', '.join(KINDS)}")
+        raise InputError(
+            shown,
+            Text("has the unknown type {kind!r}", kind=one_line(str(type), 40)),
+            Text("use one of {options}", options=", ".join(KINDS)),
+        )
     if team and type == "user":
         raise InputError(shown, "memories about a person stay private", "save it without the team scope")
     if len(body.encode("utf-8", "replace")) > MOST_BYTES:
-        raise InputError(shown, f"is longer than {MOST_BYTES >> 10} KiB", "keep the essentials and name the place of the rest")
+        raise InputError(
+            shown,
+            Text("is longer than {limit} KiB", limit=MOST_BYTES >> 10),
+            "keep the essentials and name the place of the rest",
+        )
     text = clean(body)
     text = text if not text or text.endswith("\n") else f"{text}\n"
     rests_on = _evidence([clean(item) for item in draft.evidence[:MOST_EVIDENCE]])
@@ -76,7 +85,9 @@ def clean_draft(draft: Draft, *, team: bool = False) -> CleanDraft:
         raise InputError("name", "contains a secret that is also in the text", "choose a name that describes the subject")
     if team and kinds:
         raise InputError(
-            shown, f"contains a secret ({', '.join(dict.fromkeys(kinds))})", "remove it, because team memory is shared"
+            shown,
+            Text("contains a secret ({kinds})", kinds=", ".join(dict.fromkeys(kinds))),
+            "remove it, because team memory is shared",
         )
     if says_nothing_else(text):
         raise InputError(shown, "would consist only of a secret, which is not saved", "save where the secret is kept instead")

@@ -31,6 +31,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from ...core.errors import DiskError
 from ...disk.faults import AbsentIsFine, reporting
 from ...disk.regular_file import open_regular
+from ...language.text import CLAUSES, Text, joined
 
 EvidenceState: TypeAlias = Literal["fresh", "stale", "unverifiable"]
 
@@ -149,19 +150,23 @@ def _pinned(text: str, root: Path) -> str:
 def judge_anchor(anchor: Anchor, target: AnchorTarget) -> Freshness:
     """Compare one anchor with the content at its path."""
     if isinstance(target, UnreadablePath):
-        return Freshness("unverifiable", f"{anchor.path} {target.why}")
+        return Freshness("unverifiable", Text("{path} {problem}", path=anchor.path, problem=Text.whole(target.why)))
     if target is None:
-        return Freshness("stale", f"{anchor.path} no longer exists")
+        return Freshness("stale", Text("{path} no longer exists", path=anchor.path))
     same = not anchor.digest or is_recorded_version(anchor, target)
     if not anchor.symbol:
-        return Freshness("fresh", f"{anchor.path} is unchanged") if same else Freshness("stale", f"{anchor.path} has changed")
+        return (
+            Freshness("fresh", Text("{path} is unchanged", path=anchor.path))
+            if same
+            else Freshness("stale", Text("{path} has changed", path=anchor.path))
+        )
     if symbol_lines(target, anchor.symbol) is None:
-        return Freshness("stale", f"{anchor.symbol} is no longer in {anchor.path}")
+        return Freshness("stale", Text("{symbol} is no longer in {path}", symbol=anchor.symbol, path=anchor.path))
     if not anchor.digest:
-        return Freshness("fresh", f"{anchor.symbol} is still in {anchor.path}")
+        return Freshness("fresh", Text("{symbol} is still in {path}", symbol=anchor.symbol, path=anchor.path))
     if same:
-        return Freshness("fresh", f"{anchor.symbol} is unchanged in {anchor.path}")
-    return Freshness("stale", f"{anchor.symbol} in {anchor.path} has changed")
+        return Freshness("fresh", Text("{symbol} is unchanged in {path}", symbol=anchor.symbol, path=anchor.path))
+    return Freshness("stale", Text("{symbol} in {path} has changed", symbol=anchor.symbol, path=anchor.path))
 
 
 def is_recorded_version(anchor: Anchor, data: bytes) -> bool:
@@ -217,11 +222,14 @@ def short_file_digest(data: bytes) -> str:
 
 def combine_freshness(found: Iterable[Freshness], unreadable: Iterable[str] = ()) -> Freshness:
     """Return the worst state: one change is reason enough to check again."""
-    each = [*found, *(Freshness("unverifiable", f"{text[:80]!a} is not a path in the project") for text in unreadable)]
+    each = [
+        *found,
+        *(Freshness("unverifiable", Text("{text!a} is not a path in the project", text=text[:80])) for text in unreadable),
+    ]
     for state in ("stale", "unverifiable", "fresh"):
         reasons = [one.why for one in each if one.state == state]
         if reasons:
-            return Freshness(state, "; ".join(reasons))
+            return Freshness(state, joined(reasons, CLAUSES))
     return Freshness("unverifiable", "the memory lists no file as evidence")
 
 
@@ -260,7 +268,7 @@ def read_target(path: str, root: Path) -> AnchorTarget:
             return UnreadablePath("leads out of the project")
         with AbsentIsFine(), reporting(real), open_regular(real) as file:
             data = file.read(MOST_BYTES + 1)
-            return data if len(data) <= MOST_BYTES else UnreadablePath(f"is larger than {MOST_BYTES >> 20} MB")
+            return data if len(data) <= MOST_BYTES else UnreadablePath(Text("is larger than {limit} MB", limit=MOST_BYTES >> 20))
     except DiskError as error:
         return UnreadablePath(error.problem)
     except (OSError, ValueError):

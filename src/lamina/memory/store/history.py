@@ -25,6 +25,7 @@ from ...disk.faults import AbsentIsFine
 from ...disk.paths.memory_paths import GUARD as GUARD
 from ...disk.temp_files import Durability
 from ...disk.trees.rootdir import RootDir
+from ...language.text import encodable
 from .contract import ChangeAction, ChangeReason, MemoryVersion
 from .journal import (
     JournalHead,
@@ -164,7 +165,7 @@ class MemoryHistory:
                 line = msgspec.structs.replace(line, content=None)
             elif line.content is not None:
                 self._segment_digests.add(line.digest)
-            rows.append(msgspec.json.encode(line))
+            rows.append(msgspec.json.encode(line, enc_hook=encodable))
         self._root.append(_path(number), rows, durability=self._durability)
         return lines[-1].id
 

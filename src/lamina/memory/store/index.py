@@ -20,6 +20,7 @@ from urllib.parse import unquote
 from ...core.errors import InputError
 from ...core.fence import escape
 from ...core.front_matter import split_front_matter
+from ...language.text import Text
 from ...language.wording import counted, plural, shorten
 from .secrets import redact
 from .topic import INDEX as INDEX
@@ -295,7 +296,9 @@ def rewrite_index(text: str, old: str, files: Iterable[str], *, known: bool, tea
     """
     clean = redact(text)
     if team and clean.kinds:
-        raise InputError(INDEX, f"contains a secret ({', '.join(clean.kinds)})", "remove it, because team memory is shared")
+        raise InputError(
+            INDEX, Text("contains a secret ({kinds})", kinds=", ".join(clean.kinds)), "remove it, because team memory is shared"
+        )
     rows = split_front_matter(clean.text).body.split("\n")
     there, kept, seen = {fold_name(file) for file in files}, set(old.split("\n")), set[str]()
     worded = {found for row in rows if row not in kept and (found := _key(row)) is not None}

@@ -17,6 +17,7 @@ from ...core.errors import DiskError
 from ...disk.temp_files import Durability
 from ...disk.trees.rootdir import RootDir
 from ...disk.trees.scan import modification_times
+from ...language.text import Text
 from .contract import MOST_READ
 from .index import (
     MOST_INDEX,
@@ -105,7 +106,9 @@ class IndexFile:
             old = self.data()
             if old is not None and len(old) >= MOST_INDEX:
                 raise DiskError(
-                    INDEX, f"is larger than {MOST_INDEX >> 20} MiB", "move it away, and it is rebuilt from the memories"
+                    INDEX,
+                    Text("is larger than {limit} MiB", limit=MOST_INDEX >> 20),
+                    "move it away, and it is rebuilt from the memories",
                 )
             text = change((old or b"").decode("utf-8", "surrogateescape"))
             new = old if text is None else text.encode("utf-8", "surrogateescape")

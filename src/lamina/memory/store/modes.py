@@ -23,6 +23,7 @@ import msgspec
 from ...core.decoding import UNDECODABLE
 from ...core.errors import InputError, SettingError
 from ...core.settings import Mode, Scope
+from ...language.text import Text, encodable
 from .change_sets import SetChange, UndoneSet, acts_of, find_changes, new_act, undo
 from .contract import DEFAULT_RULES, ChangeAuthor, ChangeReason, MemoryVersion, Proposed, Saved, WriteRules
 from .daily_logs import append_bullets
@@ -156,12 +157,14 @@ class Inbox:
             if all(getattr(other, key) == getattr(proposal, key) for key in ("action", "file", "base", "diff")):
                 return Proposed(other.id)
         if len(waiting) >= MOST_PROPOSALS:
-            raise InputError("inbox", f"it is full ({MOST_PROPOSALS} proposals)", "run `lamina inbox` to review them")
+            raise InputError(
+                "inbox", Text("it is full ({limit} proposals)", limit=MOST_PROPOSALS), "run `lamina inbox` to review them"
+            )
         self._put(proposal)
         return Proposed(proposal.id)
 
     def _put(self, proposal: Proposal) -> None:
-        self._root.replace(_path(proposal.id), msgspec.json.encode(proposal))
+        self._root.replace(_path(proposal.id), msgspec.json.encode(proposal, enc_hook=encodable))
 
     def waiting(self) -> list[Proposal]:
         """Return the proposals, oldest first; files that are not proposals are skipped."""
@@ -206,7 +209,7 @@ class Inbox:
     def decide(self, proposal: Proposal, *, accepted: bool, edited: bool = False, undo: str = "") -> None:
         """Keep a proposal as decided: it no longer waits. The oldest decisions are dropped."""
         decision = Decision(proposal, accepted, self.store.clock(), edited, undo)
-        self._root.replace(_path(proposal.id, DECIDED), msgspec.json.encode(decision), durability="process")
+        self._root.replace(_path(proposal.id, DECIDED), msgspec.json.encode(decision, enc_hook=encodable), durability="process")
         self._root.unlink(_path(proposal.id))
         for old in self.decided()[MOST_DECIDED:]:
             self._root.unlink(_path(old.proposal.id, DECIDED))
@@ -332,14 +335,12 @@ class GatedStore:
 
     def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason, base: str | None = None) -> Topic:
         if not self._may(why):
-            remedy = f"change the mode of {self.store.scope} memory, which is {self.mode}"
-            raise InputError(name, "only the user can restore memories here", remedy)
+            raise InputError(name, "only the user can restore memories here", self._change_mode())
         return self.store.restore(name, version_id, why=why, base=base)
 
     def merge(self, draft: Draft, gone: str, *, why: ChangeReason, base: tuple[str, str] | None = None) -> Saved:
         if not self._may(why):
-            remedy = f"change the mode of {self.store.scope} memory, which is {self.mode}"
-            raise InputError(draft.name, "only the user can merge memories here", remedy)
+            raise InputError(draft.name, "only the user can merge memories here", self._change_mode())
         return self.store.merge(draft, gone, why=why, base=base)
 
     def undo(
@@ -386,6 +387,9 @@ class GatedStore:
             return []
         pending = [each for each in self.inbox.waiting() if not acts_of(each.why).isdisjoint(acts)]
         return [*find_changes(self.store, acts), *(SetChange(each.name, each.file, "proposed") for each in pending)]
+
+    def _change_mode(self) -> Text:
+        return Text("change the mode of {scope} memory, which is {mode}", scope=Text.whole(self.store.scope), mode=self.mode)
 
     def check(self, who: ChangeAuthor) -> None:
         """Raise SettingError if nothing by this writer would be accepted, not even as a proposal."""
@@ -436,8 +440,9 @@ def client_origin(client: str) -> str:
 
 def not_allowed(scope: str, mode: Mode, what: str) -> SettingError:
     """Return the error for memory that cannot be read or changed. Memory is also off if `autoMemoryEnabled` is false."""
-    remedy = "set it to auto or confirm" + (", and autoMemoryEnabled to true" if mode == "off" else "")
-    return SettingError("lamina.memoryMode", scope, f"{scope} memory is {mode}, so it cannot be {what}", remedy)
+    remedy = Text("set it to auto or confirm, and autoMemoryEnabled to true" if mode == "off" else "set it to auto or confirm")
+    problem = Text("{scope} memory is {mode}, so it cannot be {verb}", scope=Text.whole(scope), mode=mode, verb=Text.whole(what))
+    return SettingError("lamina.memoryMode", scope, problem, remedy)
 
 
 def _path(proposal_id: str, directory: str = INBOX) -> str:

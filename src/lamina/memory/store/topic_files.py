@@ -26,6 +26,7 @@ from ...core.errors import DiskError
 from ...core.front_matter import MOST_BYTES, simple_fields
 from ...disk.trees.rootdir import RootDir
 from ...disk.trees.scan import ScannedFile, TreeComparison, compare_tree, read_heads
+from ...language.text import Text
 from .contract import MOST_READ, READ_IN_PART
 from .topic import (
     DESCRIPTION_CHARS,
@@ -342,7 +343,9 @@ class TopicFiles:
         """Return the bytes of a file that may be changed; None if it does not exist."""
         data = self.root.read_bytes(file, MOST_READ)
         if data is not None and len(data) >= MOST_READ:
-            raise DiskError(file, f"is larger than {MOST_READ >> 10} KiB", "move it away; it is too large for a memory")
+            raise DiskError(
+                file, Text("is larger than {limit} KiB", limit=MOST_READ >> 10), "move it away; it is too large for a memory"
+            )
         # The journal holds texts, so a file that it could not restore byte for byte is not touched.
         if data is not None and decode_text(data).encode() != data:
             raise DiskError(file, "is not UTF-8 text", "convert it, or remove it by hand")

@@ -16,6 +16,7 @@ from ...core.blocks import Wire, canonical, read_content
 from ...core.errors import Aborted, BadRequest
 from ...core.reply import Reply, read_response
 from ...core.usage import Usage
+from ...language.text import Text
 from .. import Capabilities, OnEvent
 
 # A local function takes the request and returns content blocks.
@@ -54,7 +55,11 @@ class OfflineProvider:
             raise Aborted
         local = self.table.get(purpose)
         if local is None:
-            raise BadRequest(f"The offline provider has no function for {purpose!r}. Configure another provider to use it.")
+            raise BadRequest(
+                Text(
+                    "The offline provider has no function for {purpose!r}. Configure another provider to use it.", purpose=purpose
+                )
+            )
         content = local(request)
         reply = self._reply(request, content)
         if on_event is not None:

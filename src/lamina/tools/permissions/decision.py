@@ -19,6 +19,7 @@ from ...core.blocks import ToolUse
 from ...core.errors import PathRefused
 from ...core.settings import Permissions
 from ...disk.paths.memory_paths import GUARD, check_child, is_internal
+from ...language.text import Text
 from .patterns import Base, Bases
 from .readonly.paths import within
 from .readonly.plan import ReadOnlyPlan, plan_parts
@@ -93,11 +94,13 @@ def _judged(case: _Case, mode: Mode) -> Verdict:
     request, rules, context = case.request, case.rules, case.context
     denied, rule = holding(rules.deny, request, case.bases)
     if denied == "yes" and rule is not None:
-        problem = f", which {rule.problem}; fix it in the settings" if rule.problem else ""
-        return Deny(f"The rule {rule.text} forbids this{problem}.")
+        form = Text("The rule {rule} forbids this.")
+        if rule.problem:
+            form = Text("The rule {rule} forbids this, which {problem}; fix it in the settings.")
+        return Deny(Text(form, rule=rule.text, problem=Text.whole(rule.problem)))
     verdict = _for_fork(case) if context.fork else _for_mode(case, mode)
     if denied == "maybe" and rule is not None and isinstance(verdict, Allow):
-        doubt = f"This may do what the deny rule {rule.text} forbids."
+        doubt = Text("This may do what the deny rule {text} forbids.", text=rule.text)
         return Deny(doubt) if context.fork else AskUser(doubt, firm=True)
     return verdict
 
@@ -150,7 +153,7 @@ def _for_mode(case: _Case, mode: Mode) -> Verdict:
     verdict = _only_reading(case) if mode == "read-only" else _with_questions(case, mode)
     certainty, rule = holding(case.rules.ask, case.request, case.bases)
     if certainty != "no" and rule is not None and not isinstance(verdict, Deny):
-        return AskUser(f"The rule {rule.text} requires confirmation.", firm=True)
+        return AskUser(Text("The rule {text} requires confirmation.", text=rule.text), firm=True)
     return verdict
 
 
@@ -161,7 +164,7 @@ def _only_reading(case: _Case) -> Verdict:
     harmless = tool in _HARMLESS and not _goes_beyond(case.request)
     if tool in READERS or harmless or (tool not in WRITERS and case.context.tool_is_read_only(tool)):
         return _with_questions(case, "read-only")
-    return Deny(f"{tool} is denied in read-only mode. The user can change the mode.")
+    return Deny(Text("{tool} is denied in read-only mode. The user can change the mode.", tool=tool))
 
 
 def _with_questions(case: _Case, mode: Mode) -> Verdict:
@@ -173,7 +176,7 @@ def _with_questions(case: _Case, mode: Mode) -> Verdict:
         if any(within(name, place) for name in names for place in own):
             special = "Lamina stores its files there"
     if special is not None:
-        return AskUser(f"Changing {_named(case)} needs confirmation: {special}.", firm=True)
+        return AskUser(Text("Changing {file} needs confirmation: {why}.", file=_named(case), why=Text.whole(special)), firm=True)
     if (rule := _allowing(case)) is not None:
         return Allow(f"Allowed by the rule {rule.text}.")
     return _by_kind(case, mode)
@@ -190,9 +193,9 @@ def _by_kind(case: _Case, mode: Mode) -> Verdict:
         inside = _is_inside(case)
         if inside and mode == "accept-edits":
             return Allow("Mode accept-edits allows changes inside the project.")
-        where = "" if inside else ", which is outside the project"
+        form = Text("{tool} changes {file}." if inside else "{tool} changes {file}, which is outside the project.")
         rule = _offer(case, rule_for_path(request.tool, request.path, context.cwd))
-        return AskUser(f"{request.tool} changes {_named(case)}{where}.", rule)
+        return AskUser(Text(form, tool=request.tool, file=_named(case)), rule)
     if request.tool == "Bash":
         verdict = _read_only_command(case)
         if isinstance(verdict, Allow):
@@ -200,13 +203,18 @@ def _by_kind(case: _Case, mode: Mode) -> Verdict:
         why = verdict.why if isinstance(request.plan, ReadOnlyPlan) else "The command may do more than read."
         return AskUser(why, _offer(case, rule_for_command(request.command or "")))
     if request.tool == "WebFetch":
-        return AskUser(f"This fetches from {request.host or 'an unclear address'}.", _offer(case, rule_for_host(request.host)))
+        return AskUser(
+            Text("This fetches from {host}.", host=request.host or "an unclear address"),
+            _offer(case, rule_for_host(request.host)),
+        )
     if _goes_beyond(request):
         to = str(request.arguments.get("to"))
-        return AskUser(f"This sends a message to another program: {to[:200]!r}.", _offer(case, rule_for_recipient(to)))
+        return AskUser(
+            Text("This sends a message to another program: {to!r}.", to=to[:200]), _offer(case, rule_for_recipient(to))
+        )
     if request.tool in _HARMLESS or context.tool_is_read_only(request.tool):
         return Allow("Changes nothing.")
-    return AskUser(f"{request.tool} may change something.", _offer(case, rule_for_tool(request.tool)))
+    return AskUser(Text("{tool} may change something.", tool=request.tool), _offer(case, rule_for_tool(request.tool)))
 
 
 def _goes_beyond(request: CallRequest) -> bool:
@@ -241,7 +249,7 @@ def _is_inside(case: _Case) -> bool:
 def _not_readable(case: _Case) -> str | None:
     special = next(filter(None, map(why_not_read, case.request.paths)), None)
     if special is not None:
-        return f"Reading {_named(case)} needs confirmation: {special}."
+        return Text("Reading {file} needs confirmation: {why}.", file=_named(case), why=Text.whole(special))
     if (
         case.request.tool == "Grep"
         and case.request.path is not None
@@ -250,7 +258,7 @@ def _not_readable(case: _Case) -> str | None:
         return problem
     if any(_is_internal(path, case.context) for path in case.request.paths):
         return f"{_named(case)} is Lamina's own bookkeeping; `lamina memory log` shows the history of a memory."
-    return None if _is_inside(case) else f"{_named(case)} is outside the project."
+    return None if _is_inside(case) else Text("{file} is outside the project.", file=_named(case))
 
 
 def _is_internal(path: Path, context: PermissionContext) -> bool:
@@ -290,7 +298,7 @@ def _looks_too_far(plan: ReadOnlyPlan, case: _Case) -> str | None:
     for place in plan.reads:
         path = Path(place.path)
         if special := why_not_read(path):
-            return f"Reading {path} needs confirmation: {special}."
+            return Text("Reading {path} needs confirmation: {why}.", path=path, why=special)
         if _is_internal(path, case.context):
             return f"{path} is Lamina's own bookkeeping; `lamina memory log` shows the history of a memory."
         if place.contents and place.tree:

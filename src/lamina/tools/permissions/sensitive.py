@@ -11,6 +11,7 @@ from pathlib import Path, PurePath
 
 from ...disk.paths.file_names import fold
 from ...disk.regular_file import list_entries
+from ...language.text import Text
 
 # Version control runs hooks and filters from its directory. Editors and other agents run tasks and servers. Build tools load
 # plugins. A home's .config and .local hold programs that start with a session.
@@ -45,7 +46,7 @@ def why_not_written(path: PurePath) -> str | None:
     if not all(part.isprintable() for part in path.parts):
         return "its name contains invisible characters"
     if special := next((name for name in names if name in _GUARDED_DIRECTORIES), None):
-        return f"files in {special} can make programs run"
+        return Text("files in {why} can make programs run", why=special)
     if names[-1:] and names[-1] in _GUARDED_NAMES:
         return "programs read this file when they start"
     if names[-1:] and (names[-1] == ".env" or names[-1].startswith(".env.")) and names[-1] not in _EMPTY_FORMS:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from starlette.requests import Request
 
-from ...core.settings import Billing
-from ...language import text
-from ...language.text import LANGUAGES, Shown
-from .told import error_in_chinese, in_chinese
+from ..core.settings import Billing
+from ..language import text
+from ..language.text import LANGUAGES, Shown
 
 COOKIE = "lamina-lang"
 
@@ -18,14 +17,6 @@ class Words(text.Words):
     def __init__(self, language: Shown, billing: Billing = "list") -> None:
         super().__init__(language)
         self.billing: Billing = billing
-
-    def told(self, sentence: str) -> str:
-        """Return a sentence of a lower package in the language of the page."""
-        return in_chinese(sentence) if self.language == "zh" else sentence
-
-    def error(self, error: Exception) -> str:
-        """Return the sentence of an error in the language of the page."""
-        return error_in_chinese(error) if self.language == "zh" else str(error)
 
 
 def words_for(request: Request) -> Words:
