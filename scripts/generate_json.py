@@ -51,8 +51,9 @@ with Memory.open() as memory:
 """
 # Waits until the team's member has read its message: before, the message has a text, afterwards the time at which it was read.
 READ = "wait until the mail is read"
-# Each command as it is called, in order. A line that starts with a dash prepares the next ones. {session}, {proposal}, {change} and {node}
-# are the ids of the first session, the first pending change, the last change by a client and the last snip.
+# Each command as it is called, in order. A line that starts with a dash prepares the next ones. {session}, {proposal}, {change}, {node}
+# and {act} are the ids of the first session, the first pending change, the last change by a client, the last snip and the newest version
+# of a memory.
 CALLS = (
     "- -p 'Remember: integration tests use a real database'",
     "- --continue -p 'run echo hello' --permission-mode all",
@@ -65,6 +66,7 @@ CALLS = (
     "memory log",
     "memory diff testing-style",
     "memory blame testing-style",
+    "memory undo {act}",
     "memory index",
     "memory path",
     "memory daily",
@@ -111,7 +113,7 @@ CALLS = (
     "forget database --dry-run",
     "ui --port {port}",
 )
-SHOWN = {"session": "SESSION", "proposal": "PROPOSAL", "change": "CHANGE", "node": "NODE", "port": "PORT"}
+SHOWN = {"act": "ID", "session": "SESSION", "proposal": "PROPOSAL", "change": "CHANGE", "node": "NODE", "port": "PORT"}
 MAIN = "from lamina.cli.main import main; main()"
 PATIENCE = 120
 TYPES = {str: "text", bool: "true or false", int: "number", float: "number", type(None): "null"}
@@ -193,6 +195,8 @@ class Project:
                 self.names |= {"proposal": first, "change": recent}
             case ["inbox", "accept"], _:
                 self.names["proposal"] = json.loads(self.run("inbox", "--json"))[0]["id"]
+            case ["memory", "log"], [{"id": newest}, *_]:
+                self.names["act"] = newest
             case ["sessions", "list"], [*_, {"session_id": oldest}]:
                 self.names["session"] = oldest
             case ["sessions", "snip"], {"snipped": node}:
