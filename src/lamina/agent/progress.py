@@ -14,8 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ..conversation import forks
-from ..conversation.side_usage import SideUsage
-from ..conversation.state import Conversation
+from ..conversation.state import Conversation, SideUsage
 from ..core.budget import limits_of, ran_out
 from ..core.effects import Ask, drive
 from ..core.errors import AuthFailed, BadRequest, LaminaError

@@ -14,7 +14,7 @@ Spec     T1-T10, K2-K5, B1, B2, C4, C5, P4
     request.py       the fixed part of a request, the last request, cache edits, refused blocks
     exchange.py      records the prompt and the answer; announces and detects cache breaks
     repair.py        leaves out blocks that a server refused
-    forks.py         starting a fork, and accounting for it; side_usage.py: the usage of forks
+    forks.py         starting a fork, and accounting for it
     isolate.py       records failures and continues; takes the results of background jobs
     pins.py          limits for pinned texts
     compaction/      what notes and summaries share: cutting, composing, restoring, committing

@@ -132,7 +132,10 @@ def _exchanged(items: list[Item]) -> Iterator[Exchanged]:
 
 
 def _take(c: Conversation, life: CacheLife, answer: Exchanged, *, broken: bool) -> None:
-    life.seen = _seen(life, answer, broken=broken)
+    evidence, paused = life.seen, is_long_pause(seconds_between(life.answered, answer.asked))
+    # Half of it: other entries, of the tools and the system prompt, may have survived.
+    lost = paused and life.ttl == LONG and not broken and answer.usage is not None and answer.usage.cache_read * 2 < life.readable
+    life.seen = PauseEvidence(evidence.answers + 1, evidence.pauses + paused, evidence.lost + lost)
     life.ttl = written_ttl(answer.usage, c.prompt.ttl or SHORT)
     life.readable = readable_after(answer.usage) if answer.usage is not None else 0
     life.answered = answer.answered
@@ -142,13 +145,6 @@ def _take(c: Conversation, life: CacheLife, answer: Exchanged, *, broken: bool) 
         life.until = None
     if cached:
         _renew(c, life, answer.answered, life.ttl)
-
-
-def _seen(life: CacheLife, answer: Exchanged, *, broken: bool) -> PauseEvidence:
-    evidence, paused = life.seen, is_long_pause(seconds_between(life.answered, answer.asked))
-    # Half of it: other entries, of the tools and the system prompt, may have survived.
-    lost = paused and life.ttl == LONG and not broken and answer.usage is not None and answer.usage.cache_read * 2 < life.readable
-    return PauseEvidence(evidence.answers + 1, evidence.pauses + paused, evidence.lost + lost)
 
 
 def _has_cache(c: Conversation, life: CacheLife, usage: Usage | None) -> bool:

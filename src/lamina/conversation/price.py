@@ -126,16 +126,12 @@ def account_of(c: Conversation) -> Account:
     account = c.layer_state(Account)
     if not account.known:
         account.known = True
-        account.base, account.summary = _numbers(c.resumed.get(NAME))
+        raw = c.resumed.get(NAME)
+        values: list[Any] = [raw.get(name) for name in ("base", "summary")] if isinstance(raw, dict) else [None, None]
+        # Without valid numbers they are measured again.
+        account.base, account.summary = (number if isinstance(number, int) and number >= 0 else None for number in values)
         c.checkpoint_with(NAME, lambda: {"debt": 0, "base": account.base, "summary": account.summary})
     return account
-
-
-def _numbers(raw: object) -> tuple[int | None, int | None]:
-    """Read base and summary from a checkpoint. Without valid numbers they are measured again."""
-    values: list[Any] = [raw.get(name) for name in ("base", "summary")] if isinstance(raw, dict) else [None, None]
-    base, summary = (number if isinstance(number, int) and number >= 0 else None for number in values)
-    return base, summary
 
 
 def _tail(c: Conversation) -> int:

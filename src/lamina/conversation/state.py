@@ -32,13 +32,27 @@ from ..disk.transcripts.store import LiveTranscript, TranscriptStore, load_live,
 from ..fork.background import LOCAL, Background, Meter
 from ..fork.host import Host, Source
 from ..providers import Capabilities
+from ..providers.models import Cost
 from .request import DEFAULT_TTL, CacheEdits, Prompt, RefusedBlocks, read_last_request
-from .side_usage import SideUsage
 from .window.count import Count, answered, appended, count_log, measured_before, replaced, settled, shortened
 from .window.features import Memo, measure_all
 from .window.thresholds import Thresholds
 
 T = TypeVar("T")
+
+
+class SideUsage:
+    """Usage and cost of side calls (forks). They never count towards the conversation's window."""
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+        self.cost = Cost()
+        self.forks = 0
+
+    def add(self, usage: Usage, cost: Cost) -> None:
+        self.usage += usage
+        self.cost += cost
+        self.forks += 1
 
 
 def _counted(live: LiveTranscript, memo: Memo, model: str) -> Count:

@@ -14,7 +14,6 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -174,7 +173,9 @@ def _pins(c: Conversation, chain: _Chain, gone: Sequence[Item], held: set[str]) 
         replaces = earlier.uuid if earlier is not None else item.uuid if item is not None else None
         if pin.uuid in cut:
             words = pin.text or words_of((item or earlier or NOBODY).blocks)
-            chain.add(f"{PIN}{pin.uuid}", (text(_shortened(c, pin.uuid, words, cut[pin.uuid])),), replaces)
+            excerpt = shortened(words, cut[pin.uuid], partial(tokens_of, c), least=LEAST_CHARACTERS)
+            head = PINNED_EXPAND.format(pin=pin.uuid) if c.prompt.reach.expand else PINNED_CUT
+            chain.add(f"{PIN}{pin.uuid}", (text(_pinned(excerpt, head)),), replaces)
         elif pin.text:
             chain.add(f"{PIN}{pin.uuid}", (text(_pinned(pin.text)),), replaces)
         elif earlier is not None:
@@ -189,11 +190,6 @@ def _pinned(words: str, head: str = PINNED) -> str:
     return reminder([Fenced(head), escape(words)])
 
 
-def _shortened(c: Conversation, pin: str, words: str, budget: int) -> str:
-    excerpt = shortened(words, budget, partial(tokens_of, c), least=LEAST_CHARACTERS)
-    return _pinned(excerpt, PINNED_EXPAND.format(pin=pin) if c.prompt.reach.expand else PINNED_CUT)
-
-
 def _files(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) -> None:
     policy, limits = c.policy.compact, c.limits
     if c.host.reads is None:
@@ -201,7 +197,10 @@ def _files(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) -> N
     own = [str(path) for path in (c.store.path, c.directory) if path is not None]
     # A plan that is a file is restored as the plan.
     own += [os.path.realpath(key) for kind, key in c.restorables if kind == "plan" and os.path.isabs(key)]
-    still = _read_in(kept, ("Read", c.host.read_tool), c.cwd)
+    # The text of a file is still in view if the call that read it is kept.
+    blocks = (block for item in kept for block in item.blocks)
+    calls = (block for block in blocks if isinstance(block, ToolUse) and block.name in ("Read", c.host.read_tool))
+    still = {os.path.realpath(c.cwd / path) for call in calls if (path := path_in(call.input)) is not None}
     # Fetch more files than needed, because some are restored in another way.
     recent = [file for file in c.host.reads.recent(policy.files * 4) if not is_ours(file.path, own) and file.path not in still]
     contents = {file.path: _found(file) for file in recent[: policy.files]}
@@ -233,12 +232,6 @@ def _facts(source: FoundFile, most: int) -> Wire:
         "displayPath": os.path.basename(source.path),
         "content": {"type": "text", "file": file},
     }
-
-
-def _read_in(kept: Sequence[Item], names: Sequence[str], cwd: Path) -> set[str]:
-    """Return the files whose text is still in view, in results of kept calls."""
-    calls = (block for item in kept for block in item.blocks if isinstance(block, ToolUse) and block.name in names)
-    return {os.path.realpath(cwd / path) for call in calls if (path := path_in(call.input)) is not None}
 
 
 def _found(source: ReadFile) -> FoundFile:

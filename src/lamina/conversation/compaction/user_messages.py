@@ -95,7 +95,10 @@ def select(texts: Sequence[str], budget: int, tokens: Tokens) -> Users:
         if index not in chosen and not is_short(texts[index]) and (excerpt := shortened(texts[index], room, tokens)):
             chosen[index] = excerpt
             room -= tokens(excerpt)
-    return _with_gaps(chosen)
+    order = sorted(chosen)
+    before = zip([-1, *order], order, strict=False)
+    gaps = tuple((number, index - previous - 1) for number, (previous, index) in enumerate(before) if index - previous > 1)
+    return Users(tuple(chosen[index] for index in order), gaps)
 
 
 def most_fitting(count: int, fits: Callable[[int], bool]) -> int:
@@ -139,13 +142,6 @@ def _take_ends(texts: Sequence[str], chosen: dict[int, str], room: int, tokens: 
             chosen[index] = shortened(texts[index], max(1, room - other), tokens, least=LEAST_CHARACTERS)
             room = max(0, room - tokens(chosen[index]))
     return room
-
-
-def _with_gaps(chosen: dict[int, str]) -> Users:
-    order = sorted(chosen)
-    before = zip([-1, *order], order, strict=False)
-    gaps = tuple((number, index - previous - 1) for number, (previous, index) in enumerate(before) if index - previous > 1)
-    return Users(tuple(chosen[index] for index in order), gaps)
 
 
 def shortened(text: str, budget: int, tokens: Tokens, *, least: int = 0) -> str:

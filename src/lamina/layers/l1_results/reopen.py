@@ -145,4 +145,4 @@ def is_nothing(block: ToolResult) -> bool:
 
 
 def is_mixed(block: ToolResult) -> bool:
-    return bool(_others(block))
+    return isinstance(block.content, list) and any(part.get("type") != "text" for part in block.content)

@@ -181,7 +181,9 @@ class Spilling:
             return IN_MEMORY
         room, durability = (self._once_room(), PROCESS) if once else (self._room(tool), _durability(c))
         try:
-            self._sweep()
+            if not self._state.swept:  # the leftovers of crashed writers, before the first spill of the session
+                self._state.swept = True
+                sweep_results(c.directory)
             spilled = spill(c.directory, call, tape, json=json, preview=room, durability=durability)
         except DiskError as error:
             self._trouble(error)
@@ -236,12 +238,6 @@ class Spilling:
             once=True,
             named=c.name_for_model,
         )
-
-    def _sweep(self) -> None:
-        """Delete the leftovers of crashed writers, once, before the first spill of the session."""
-        if not self._state.swept and self._c.directory is not None:
-            self._state.swept = True
-            sweep_results(self._c.directory)
 
     def _trouble(self, error: DiskError) -> None:
         if not self._state.trouble:

@@ -6,7 +6,7 @@ receipt lists the records.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import takewhile
 from typing import Any, NamedTuple, TypeAlias
 
@@ -14,7 +14,7 @@ from ...core.blocks import Block, Document, Image, RedactedThinking, Text, Think
 from ...core.errors import InputError
 from ...core.log import BY_RESUME, Log, seeded
 from ...core.receipts import open_receipt, read_receipt
-from ...core.records import Boundary, Clear, Message, Record, Span
+from ...core.records import Boundary, Clear, Message, Span
 from ...core.view import Item
 from ...disk.transcripts.resume import RecordSource, find_resume_point, records_in
 from ...language.wording import counted, plural
@@ -76,7 +76,9 @@ def stands_for(store: RecordSource, node: str) -> list[Item]:
 def _out_of(store: RecordSource, located: FoundDecision) -> list[Item] | None:
     """Return the removed items, or None if the part of the log that was read is not the view of that time."""
     decision = located.decision
-    log = Log.load(lambda: _before(store.read(located.start), decision.uuid), lambda: seeded(located.state))
+    log = Log.load(
+        lambda: takewhile(lambda record: record.uuid != decision.uuid, store.read(located.start)), lambda: seeded(located.state)
+    )
     items = log.view.items
     if not decision.receipt:  # written by another program
         return None if located.start else [item for item in items if _taken(item, decision)]
@@ -98,10 +100,6 @@ def _taken(item: Item, decision: Boundary | Span | Clear) -> bool:
         case Clear():
             results = {block.tool_use_id for block in item.blocks if isinstance(block, ToolResult)}
             return item.uuid in {*decision.attachments, *decision.shortened} or not results.isdisjoint(decision.markers)
-
-
-def _before(records: Iterable[Record], uuid: str) -> Iterator[Record]:
-    return takewhile(lambda record: record.uuid != uuid, records)
 
 
 def text_of(items: Iterable[Item]) -> str:

@@ -103,7 +103,10 @@ def if_needed(c: Conversation, quick: QuickCompaction) -> Flow[None]:
         yield from _before_full(c, ledger, quick)
         return
     full = count >= c.limits.blocking
-    if ledger.stopped == "thrashing" or _paused(c, ledger, count):
+    if ledger.stopped == "thrashing":
+        return
+    # After an undo, only the blocking limit ends the pause: the user wanted the messages back.
+    if ledger.boundary in c.log.revoked and count < nearly_full(c):
         return
     if not full and (ledger.stopped or _is_vetoed(c, ledger)):
         return
@@ -374,12 +377,6 @@ def _ledger(c: Conversation) -> BreakerLedger:
     """Return the state of the breaker, which is the last event of its name in the log."""
     event = c.log.events.get(EVENT)
     return read_ledger(event.data if event is not None else None)
-
-
-def _paused(c: Conversation, ledger: BreakerLedger, count: int) -> bool:
-    """Return whether compaction is paused after an undo: the user wanted the messages back, so only the blocking limit ends
-    it."""
-    return ledger.boundary in c.log.revoked and count < nearly_full(c)
 
 
 def _is_vetoed(c: Conversation, ledger: BreakerLedger) -> bool:
