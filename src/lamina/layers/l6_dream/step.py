@@ -64,7 +64,7 @@ from .gates import (
 )
 from .record import DreamRecord
 from .run import DreamOrder, DreamOutcome, PerformWith, run_dream
-from .trigger import DREAM, ENDING_SECONDS, DreamState, stat_lock, tell_once
+from .trigger import DREAM, ENDING_SECONDS, DreamState, find_time_stop, tell_once
 
 PAUSED = Text("Dreams are off for the rest of this session: they failed {limit} times in a row.", limit=MOST_FAILURES)
 ON_DISK = Text("The dream failed because of a disk error: {why}. Memory is unchanged, and the next dream starts over.")
@@ -129,9 +129,7 @@ def find_next_stop(c: Conversation) -> DreamStop | None:
         return DreamStop("agent", "this is not an interactive chat with memory")
     if c.background.running(DREAM) is not None:
         return DreamStop("lock", "a dream of this session is running")
-    last, now_ns = stat_lock(lent), int(datetime.fromisoformat(c.clock()).timestamp() * 1e9)
-    last_ns = last.st_mtime_ns if last is not None else None
-    too_soon = check_time(last_ns, now_ns, hours=c.settings.dream_hours, daily=c.settings.assistant)
+    too_soon = find_time_stop(c, lent)
     # That sessions were counted a moment ago is the reason only if nothing else is.
     stop = _find_cheap_gate(c)
     if stop is not None and stop.gate != "throttle":
