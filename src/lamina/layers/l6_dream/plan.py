@@ -120,7 +120,12 @@ def plan_dream(
     be added beyond those removed; daily logs raise it. `lately`: how many memories dreams have removed within a day."""
     ignored = frozenset(ignored)
     wanted, refused = _find_changes(base, current, work, ignored)
-    ordered = sorted(_judge_changes(wanted, current, authors), key=lambda change: (change.text is None, change.file))
+    texts = {change.file: change.text for change in wanted if change.text is not None}
+    gone = {change.file for change in wanted if change.text is None}
+    others = FactIndex({file: text for file, text in current.items() if file not in texts and file not in gone})
+    pages = {file: text for file, text in texts.items() if len(text) <= max(MOST_CHARS, len(current.get(file, "")))}
+    judged = [_judge_change(change, current, pages, others, authors) for change in wanted]
+    ordered = sorted(judged, key=lambda change: (change.text is None, change.file))
     whole = not any(file.endswith(".md") for file in ignored) and not any(_is_covered(file, ignored) for file in base)
     plan = _apply_cap(without(DreamPlan(tuple(ordered)), refused), len(base), lately, whole=whole)
     plan = _limit_counts(propagate_approval(_limit_drops(plan, current)), new)
@@ -198,15 +203,6 @@ def _is_covered(file: str, ignored: Collection[str]) -> bool:
     return any("/".join(parts[:depth]) in ignored for depth in range(1, len(parts) + 1))
 
 
-def _judge_changes(wanted: list[DreamChange], current: Mapping[str, str], authors: Mapping[str, Author]) -> list[DreamChange]:
-    """Add to each change what it depends on, whether it counts, and whether the user wrote the file."""
-    texts = {change.file: change.text for change in wanted if change.text is not None}
-    gone = {change.file for change in wanted if change.text is None}
-    others = FactIndex({file: text for file, text in current.items() if file not in texts and file not in gone})
-    pages = {file: text for file, text in texts.items() if len(text) <= max(MOST_CHARS, len(current.get(file, "")))}
-    return [_judge_change(change, current, pages, others, authors) for change in wanted]
-
-
 def _judge_change(
     change: DreamChange,
     current: Mapping[str, str],
@@ -214,6 +210,7 @@ def _judge_change(
     others: FactIndex,
     authors: Mapping[str, Author],
 ) -> DreamChange:
+    """Add to a change what it depends on, whether it counts, and whether the user wrote the file."""
     if change.new or change.file not in current:
         return change
     old = current[change.file]
