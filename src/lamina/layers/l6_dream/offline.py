@@ -182,6 +182,6 @@ def _describe(change: Tidied, new: int) -> str:
         (change.lines, "index line", "repaired"),
     )
     changes = ", ".join(f"{count:,} {plural(count, noun)} {verb}" for count, noun, verb in parts if count)
-    quoted = ", ".join(repr(line) for line in change.left[:MOST_QUOTED])
-    faulty = f" {counted(len(change.left), 'index line')} could not be repaired: {quoted}." if quoted else ""
+    quoted = ", ".join(repr(line) for line in change.faulty[:MOST_QUOTED])
+    faulty = f" {counted(len(change.faulty), 'index line')} could not be repaired: {quoted}." if quoted else ""
     return f"Memory was tidied by rules ({changes or 'its index'}).{faulty}"

@@ -60,7 +60,7 @@ class Tidied(msgspec.Struct, frozen=True):
     merged: int = 0
     dated: int = 0
     lines: int = 0  # of the index
-    left: tuple[str, ...] = ()  # the beginnings of index lines that could not be repaired
+    faulty: tuple[str, ...] = ()  # the beginnings of index lines that could not be repaired
 
 
 class _DatedPage(NamedTuple):
@@ -91,9 +91,9 @@ def tidy_pages(pages: Sequence[MemoryPage], index: str, exists: Callable[[str], 
     topics = [read_topic(page.file, texts.get(page.file, page.text), 0) for page, _, _ in memories if page.file not in gone]
     plan = plan_index(_date_lines(index, memories), exists=lambda file: exists(file) and file not in gone, topics=topics)
     dates = sum(memory.dates for memory in memories if texts.get(memory.page.file))
-    left_lines = tuple(index.split("\n")[number - 1][:LINE_QUOTE] for number in plan.left)
+    faulty = tuple(index.split("\n")[number - 1][:LINE_QUOTE] for number in plan.left)
     new_index, repaired = plan.text if plan.text != index else None, len(plan.removed) + len(plan.shortened)
-    return Tidied(texts, new_index, len(gone), dates, repaired, left_lines)
+    return Tidied(texts, new_index, len(gone), dates, repaired, faulty)
 
 
 def _replace_dates(page: MemoryPage) -> _DatedPage:
@@ -222,21 +222,18 @@ def _contradict(fact: str, other: str) -> bool:
 
 
 def merge_topics(kept: Topic, other: Topic) -> Topic:
-    """Return the first memory with every sentence and all evidence of the second that it lacks."""
+    """Return the first memory with every sentence and all evidence of the second that it lacks, and its description if that says more than
+    the texts."""
     body, evidence = kept.body.rstrip(), list(evidence_of(kept))
-    for line in _missing_lines(_with_description(other, kept), body):
+    words = folded_words(f"{other.body} {kept.body} {kept.description}").split()
+    is_known = is_mostly_in(" ".join(_description_facts(other.description)), words)
+    text = other.body if is_known else f"{other.body.rstrip()}\n{other.description}"
+    for line in _missing_lines(text, body):
         gap = "\n" if _BULLET.match(line) and _BULLET.match(body.rsplit("\n", 1)[-1]) else "\n\n"
         body = f"{body}{gap}{line}"
     evidence += [anchor for anchor in evidence_of(other) if anchor not in evidence]
     fields = {**kept.fields, "evidence": evidence} if evidence != list(evidence_of(kept)) else kept.fields
     return replace(kept, body=f"{body}\n" if body != kept.body.rstrip() else kept.body, fields=fields)
-
-
-def _with_description(topic: Topic, kept: Topic) -> str:
-    """Return the body, with the description if it says more than the texts."""
-    words = folded_words(f"{topic.body} {kept.body} {kept.description}").split()
-    is_known = is_mostly_in(" ".join(_description_facts(topic.description)), words)
-    return topic.body if is_known else f"{topic.body.rstrip()}\n{topic.description}"
 
 
 def _missing_lines(text: str, whole: str) -> list[str]:
