@@ -70,8 +70,8 @@ class DreamScene(NamedTuple):
     project: Path
     today: str
     listed: Sequence[str] = ()  # one line per memory
-    left: int = 0  # number of memories that are not listed
-    found: Sequence[str] = ()  # findings of the scan without a model
+    unlisted: int = 0  # number of memories that are not listed
+    findings: Sequence[str] = ()  # of the scan without a model
     logs: Path | None = None
     transcripts: Sequence[Path] = ()
     team: Path | None = None
@@ -91,10 +91,10 @@ def render_directive(scene: DreamScene) -> str:
     texts = prompt_sections(__file__, "dream")
     manifest, findings = texts["nothing"], ""
     if scene.listed:
-        more = f"\n\n{texts['more'].format(left=scene.left)}" if scene.left else ""
+        more = f"\n\n{texts['more'].format(left=scene.unlisted)}" if scene.unlisted else ""
         manifest = str(fence("memory-index", "\n".join(scene.listed))) + more
-    if scene.found:
-        rows = "\n".join(f"- {escape(printable(finding, FINDING_CHARS))}" for finding in scene.found)
+    if scene.findings:
+        rows = "\n".join(f"- {escape(printable(finding, FINDING_CHARS))}" for finding in scene.findings)
         findings = f"\n{texts['findings'].format(list=rows)}\n"
     return texts["directive"].format(
         work=shown(scene.work),
