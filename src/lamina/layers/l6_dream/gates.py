@@ -26,6 +26,7 @@ from ...core.settings.resolution import Settings
 from ...disk.trees.rootdir import RootDir
 from ...language.text import Text
 from ...language.wording import counted
+from ...memory.store.daily_logs import days_to_distil
 from ...memory.store.modes import plan_write
 from ...memory.switches import why_off
 
@@ -179,6 +180,18 @@ def check_empty(memory: Path) -> DreamStop | None:
             if any(not entry.name.startswith(".") for entry in root.each()):
                 return None
     return DreamStop("nothing", "there are no memories yet")
+
+
+def check_new(
+    root: RootDir, settings: Settings, *, last_ns: int | None, now: float, transcripts: Path | None, own: Path | None
+) -> DreamStop | None:
+    """Stop unless there were enough sessions since the last dream or, in assistant mode, a daily log of a past day. `transcripts` is the
+    session's directory, `own` its transcript, which does not count."""
+    if settings.assistant:
+        days = days_to_distil(root, last_ns / 1e9 if last_ns is not None else None, now)
+        return None if days else DreamStop("nothing", "no earlier day has a new daily log, and today's waits for midnight")
+    wanted = settings.dream_sessions
+    return check_sessions(count_newer(transcript_places(root, transcripts), last_ns, own=own, enough=wanted), wanted=wanted)
 
 
 def count_newer(places: Iterable[Path], since_ns: int | None, *, own: Path | None, enough: int) -> int:

@@ -39,7 +39,6 @@ from ...fork.tool_runner import ToolRunner, tool_runner_for
 from ...language.text import Text
 from ...language.wording import plural
 from ...memory.instructions import memory_instructions
-from ...memory.store.daily_logs import days_to_distil
 from ...memory.store.scopes import MemoryLocation
 from ...memory.store.topic import INDEX
 from ...tools.permissions.decision import decide
@@ -53,14 +52,12 @@ from .gates import (
     MOST_FAILURES,
     DreamStop,
     check_empty,
-    check_sessions,
+    check_new,
     check_throttle,
     check_time,
-    count_newer,
     find_off,
     find_stop,
     searchable_places,
-    transcript_places,
 )
 from .record import DreamRecord
 from .run import DreamOrder, DreamOutcome, PerformWith, run_dream
@@ -117,7 +114,13 @@ def _local_day(moment: str) -> str:
 
 
 def _find_expensive_gate(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
-    if (stop := check_empty(lent.place.path) or _check_new(c, lent)) is not None:
+    if (stop := check_empty(lent.place.path)) is not None:
+        return stop
+    own, now = c.store.path, datetime.fromisoformat(c.clock()).timestamp()
+    with RootDir.open(lent.place.path, create=False) as root:
+        last_ns = DreamLock(root).last_ns()
+        stop = check_new(root, c.settings, last_ns=last_ns, now=now, transcripts=_own_transcripts(c), own=own)
+    if stop is not None:
         return stop
     return None if c.background.allows(DREAM) else DreamStop("budget", "today's budget for background work is used up")
 
@@ -135,19 +138,6 @@ def find_next_stop(c: Conversation) -> DreamStop | None:
     if stop is not None and stop.gate != "throttle":
         return stop
     return too_soon or _find_expensive_gate(c, lent) or stop
-
-
-def _check_new(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
-    """Stop unless there were enough sessions or, in assistant mode, a daily log of a past day."""
-    wanted = c.settings.dream_sessions
-    with RootDir.open(lent.place.path, create=False) as root:
-        last = DreamLock(root).last_ns()
-        if c.settings.assistant:
-            now = datetime.fromisoformat(c.clock()).timestamp()
-            logs = days_to_distil(root, last / 1e9 if last is not None else None, now)
-            return None if logs else DreamStop("nothing", "no earlier day has a new daily log, and today's waits for midnight")
-        sessions = count_newer(transcript_places(root, _own_transcripts(c)), last, own=c.store.path, enough=wanted)
-    return check_sessions(sessions, wanted=wanted)
 
 
 def _own_transcripts(c: Conversation) -> Path | None:
