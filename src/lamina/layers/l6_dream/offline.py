@@ -155,13 +155,12 @@ def _distil(directive: DreamDirective, pages: Sequence[MemoryPage], read: Mappin
         return {}
     texts = {path: _complete_text(read.get(path)) for path in directive.logs}
     now = [page._replace(text=change.texts.get(page.file, page.text)) for page in pages]
-    logs = [DailyLog(day, text) for path, text in texts.items() if text and (day := _log_day(path))]
+    logs = [
+        DailyLog(day, text)
+        for path, text in texts.items()
+        if text and (file := _LOG_FILE.search(path)) and (day := log_day(file[0]))
+    ]
     return distil_logs(logs, [page for page in now if page.text], directive.work)
-
-
-def _log_day(path: str) -> date | None:
-    file = _LOG_FILE.search(path)
-    return log_day(file[0]) if file else None
 
 
 def _complete_text(read: Done | None) -> str | None:

@@ -129,10 +129,12 @@ def _rank(memory: _DatedPage, listed: set[str]) -> tuple[bool, int, date, str]:
 
 
 def _find_partners(memories: Sequence[_DatedPage]) -> dict[int, list[int]]:
-    """Map each memory to those it may be merged with. Most have none."""
+    """Map each memory to those it may be merged with, of the same type. Most have none. A memory whose dates were just replaced is merged
+    by the next dream, because until then its words differ from its duplicate's."""
     partners = dict[int, list[int]]()
     for first, second in find_similar_pairs([memory.topic for memory in memories]):
-        if _may_join(memories[first], memories[second]):
+        one_type = memories[first].topic.type == memories[second].topic.type is not None
+        if one_type and not any(memories[number].topic.problems or memories[number].dates for number in (first, second)):
             partners.setdefault(first, []).append(second)
             partners.setdefault(second, []).append(first)
     return partners
@@ -182,13 +184,6 @@ def _find_contained(facts: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
         rarest = min((having[fact] for fact in own), key=len)
         pairs += [(number, other) for other in rarest[:_MOST_HAVING] if other != number and set(own) <= set(facts[other])]
     return pairs
-
-
-def _may_join(first: _DatedPage, second: _DatedPage) -> bool:
-    """Whether both can be parsed and have the same type. A memory whose dates were just replaced is merged by the next dream, because
-    until then its words differ from its duplicate's."""
-    sound = not (first.topic.problems or second.topic.problems or first.dates or second.dates)
-    return sound and first.topic.type is not None and first.topic.type == second.topic.type
 
 
 def _agree(topic: Topic, whole: Topic) -> bool:
