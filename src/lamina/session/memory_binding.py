@@ -180,7 +180,7 @@ class MemoryBinding:
             return None
         if outcome.notice is not None:
             self._notices.append(outcome.notice)
-        return KeeperVerdict(outcome.said, outcome.data, outcome.is_error, outcome.beside)
+        return KeeperVerdict(outcome.said, outcome.data, outcome.is_error, outcome.beside, outcome.facts)
 
     def sources(self) -> Sources:
         """Return what this conversation has heard, from the user and from others."""
