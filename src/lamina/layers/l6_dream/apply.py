@@ -19,8 +19,8 @@ from ...core.errors import DiskError, Fenced, InputError, LaminaError
 from ...disk.locks.dream_lock import HeldDreamLock
 from ...disk.paths.memory_paths import check_child
 from ...language.text import CLAUSES, Text, joined
-from ...memory.guard.contradictions import CONTRADICTS, find_contradictions, without_sentence
 from ...memory.guard.contradictions import MOST as MOST_QUESTIONS
+from ...memory.guard.contradictions import find_contradictions, without_sentence
 from ...memory.store.contract import MOST_READ, ChangeReason, Proposed
 from ...memory.store.daily_logs import is_found, list_logs, read_log
 from ...memory.store.distinct import are_distinct, read_distinct
@@ -95,7 +95,8 @@ def _ask_about_contradictions(gated: GatedStore, plan: DreamPlan) -> DreamPlan:
     before = next((one.asked for one in read_records(gated.store.root) if one.status == "completed"), ())
     fresh = {each.old.topic.file: each for each in found if each.id not in before}
     asked = list(fresh.values())[:MOST_QUESTIONS]
-    changes = (DreamChange(one.old.topic.file, without_sentence(one.old), counts=True, waits=one.why) for one in asked)
+    texts = ((one, without_sentence(one.old)) for one in asked)
+    changes = (DreamChange(one.old.topic.file, text, counts=True, waits=one.why, asks=True) for one, text in texts)
     known = (*(each.id for each in found if each.id in before), *(each.id for each in asked))
     return plan._replace(changes=(*plan.changes, *changes), asked=known)
 
@@ -334,7 +335,7 @@ def _is_personal(change: DreamChange) -> bool:
 
 
 def _reason(change: DreamChange) -> str:
-    if change.waits.startswith(CONTRADICTS):
+    if change.asks:
         return change.waits
     if change.text is not None:
         said = Text("added" if change.new else "tidied")
