@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from ...core.errors import DiskError, Fenced, InputError, LaminaError
+from ...core.errors import DiskError, Fenced, InputError, LaminaError, clause
 from ...disk.locks.dream_lock import HeldDreamLock
 from ...disk.paths.memory_paths import check_child
 from ...language.text import CLAUSES, Text, joined
@@ -151,13 +151,8 @@ def _drop_invalid(gated: GatedStore, wanted: DreamPlan) -> DreamPlan:
             check_child(gated.store.root.path, change.file)
             read_draft(change.file, change.text, gated.store.get(change.file))
         except (InputError, DiskError) as error:
-            refused[change.file] = _problem_text(change.file, error)
+            refused[change.file] = clause(error, change.file)
     return without(wanted, refused)
-
-
-def _problem_text(file: str, error: LaminaError) -> str:
-    """Return the error without the file name, for a message that already names the file."""
-    return str(error).removeprefix(f"{file}: ")
 
 
 def apply_dream(
@@ -250,7 +245,7 @@ class _Application:
             put, file = change.text, change.file
             done = gated.drop(file, why=why, expected=data) if put is None else gated.put(file, put, expected=data, why=why)
         except InputError as error:
-            self._skip_or_fail(change, _problem_text(change.file, error))
+            self._skip_or_fail(change, clause(error, change.file))
         except DiskError:
             if not self._was_changed(change.file, data):
                 raise
@@ -277,7 +272,7 @@ class _Application:
     def _skip_or_fail(self, change: DreamChange, why: str) -> None:
         """Skip a change, unless changes that may already be applied depend on it."""
         if change.file in self._needed and not change.waits:
-            raise DiskError(change.file, "could not be changed, but other changes of the dream depend on it", why.rstrip("."))
+            raise DiskError(change.file, "could not be changed, but other changes of the dream depend on it", why)
         self._skip(change.file, why)
 
     def _skip(self, file: str, why: str) -> None:
