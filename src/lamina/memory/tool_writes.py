@@ -53,12 +53,13 @@ class MemoryFile(NamedTuple):
 
 class RequestedWrite(NamedTuple):
     """A write to a memory file. `before` is its content, None for a new file. `unread` is why it may not be replaced, None
-    if it may."""
+    if it may. `inbox` is the command that lists the proposals of this memory."""
 
     path: Path
     text: str
     before: bytes | None
     unread: str | None = None
+    inbox: str = "lamina inbox"
 
 
 class GuardedWrite(NamedTuple):
@@ -234,8 +235,9 @@ def _log(
 
 
 def _waits(done: Proposed, wish: RequestedWrite) -> WriteOutcome:
-    said = f"{wish.path} is not changed yet: the change waits for the user's approval. Tell them: lamina inbox accept {done.id}"
-    notice = Text("A memory change waits for your approval: lamina inbox accept {id}", id=done.id)
+    command = f"{wish.inbox} accept {done.id}"
+    said = f"{wish.path} is not changed yet: the change waits for the user's approval. Tell them: {command}"
+    notice = Text("A memory change waits for your approval: {command}", command=command)
     return WriteOutcome(said, notice, facts={"memory": "waiting"})
 
 
