@@ -19,12 +19,12 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
-from ...core.errors import DiskError, Fenced, InputError, LaminaError
+from ...core.errors import DiskError, Fenced, InputError, LaminaError, clause
 from ...disk.locks.dream_lock import HeldDreamLock
 from ...disk.paths.memory_paths import check_child
 from ...language.text import CLAUSES, Text, joined
-from ...memory.guard.contradictions import CONTRADICTS, find_contradictions, without_sentence
 from ...memory.guard.contradictions import MOST as MOST_QUESTIONS
+from ...memory.guard.contradictions import find_contradictions, without_sentence
 from ...memory.guard.facts import folded_words, is_said
 from ...memory.store.contract import MOST_READ, ChangeReason, Proposed
 from ...memory.store.daily_logs import is_found, list_logs, read_log
@@ -104,7 +104,8 @@ def _ask_about_contradictions(gated: GatedStore, plan: DreamPlan) -> DreamPlan:
     before = next((record.asked for record in read_records(gated.store.root) if record.status == "completed"), ())
     fresh = {pair.old.topic.file: pair for pair in pairs if pair.id not in before}
     questions = list(fresh.values())[:MOST_QUESTIONS]
-    changes = (DreamChange(pair.old.topic.file, without_sentence(pair.old), counts=True, waits=pair.why) for pair in questions)
+    texts = ((pair, without_sentence(pair.old)) for pair in questions)
+    changes = (DreamChange(pair.old.topic.file, text, counts=True, waits=pair.why, asks=True) for pair, text in texts)
     ids = (*(pair.id for pair in pairs if pair.id in before), *(pair.id for pair in questions))
     return plan._replace(changes=(*plan.changes, *changes), asked=ids)
 
@@ -127,13 +128,8 @@ def _drop_invalid(gated: GatedStore, wanted: DreamPlan) -> DreamPlan:
             check_child(gated.store.root.path, change.file)
             read_draft(change.file, change.text, gated.store.get(change.file))
         except (InputError, DiskError) as error:
-            refused[change.file] = _problem_text(change.file, error)
+            refused[change.file] = clause(error, change.file)
     return without(wanted, refused)
-
-
-def _problem_text(file: str, error: LaminaError) -> str:
-    """Return the error without the file name, for a message that already names the file."""
-    return str(error).removeprefix(f"{file}: ")
 
 
 def apply_dream(
@@ -226,7 +222,7 @@ class _Application:
             text, file = change.text, change.file
             result = gated.drop(file, why=why, expected=data) if text is None else gated.put(file, text, expected=data, why=why)
         except InputError as error:
-            self._skip_or_fail(change, _problem_text(change.file, error))
+            self._skip_or_fail(change, clause(error, change.file))
         except DiskError:
             if not self._was_changed(change.file, data):
                 raise
@@ -253,7 +249,7 @@ class _Application:
     def _skip_or_fail(self, change: DreamChange, why: str) -> None:
         """Skip a change, unless changes that may already be applied depend on it."""
         if change.file in self._needed and not change.waits:
-            raise DiskError(change.file, "could not be changed, but other changes of the dream depend on it", why.rstrip("."))
+            raise DiskError(change.file, "could not be changed, but other changes of the dream depend on it", why)
         self._skip(change.file, why)
 
     def _skip(self, file: str, why: str) -> None:
@@ -304,7 +300,7 @@ def _count_entries(index: bytes | None) -> int:
 
 
 def _reason(change: DreamChange) -> str:
-    if change.waits.startswith(CONTRADICTS):
+    if change.asks:
         return change.waits
     if change.text is not None:
         sentence = Text("added" if change.new else "tidied")

@@ -27,7 +27,7 @@ from ...conversation.request import Prompt
 from ...conversation.state import Conversation, seconds_between
 from ...core.blocks import ToolUse, Wire, text
 from ...core.budget import limits_of
-from ...core.errors import DiskError
+from ...core.errors import DiskError, clause
 from ...core.reach import tool_names
 from ...core.settings.resolution import Settings
 from ...disk.locks.dream_lock import DreamLock
@@ -250,7 +250,7 @@ def _take_result(c: Conversation, result: JobResult) -> None:
     if result.error is not None:  # our own fault, or a disk error before there was a record
         _record_failure(c, {"failed": str(result.error) or type(result.error).__name__}, stopped=False)
         if isinstance(result.error, DiskError | OSError):
-            c.notify(Text(ON_DISK, why=Text.whole(str(result.error).rstrip("."))))
+            c.notify(Text(ON_DISK, why=clause(result.error)))
         return
     outcome: DreamOutcome = result.value
     c.notify(*outcome.recovered)
