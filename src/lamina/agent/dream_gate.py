@@ -10,17 +10,7 @@ from ..core.settings import Settings
 from ..disk.home.ledger import UsageLedger
 from ..disk.paths.project import slug
 from ..disk.trees.rootdir import RootDir
-from ..layers.l6_dream.gates import (
-    DreamStop,
-    check_empty,
-    check_sessions,
-    check_time,
-    count_newer,
-    find_off,
-    find_stop,
-    transcript_places,
-)
-from ..memory.store.daily_logs import days_to_distil
+from ..layers.l6_dream.gates import DreamStop, check_empty, check_new, check_time, find_off, find_stop
 
 
 def find_switch(settings: Settings) -> DreamStop | None:
@@ -36,20 +26,9 @@ def find_gate(root: RootDir, *, cwd: Path, home: Path | None, settings: Settings
     now_ns = time.time_ns()
     if (stop := check_time(last_ns, now_ns, hours=settings.dream_hours, daily=settings.assistant)) is not None:
         return stop
-    if (stop := _lacking(root, cwd, home, settings, last_ns, now_ns)) is not None or home is None:
+    own = home / "projects" / slug(cwd) if home is not None else None
+    stop = check_empty(root.path) or check_new(root, settings, last_ns=last_ns, now=now_ns / 1e9, transcripts=own, own=None)
+    if stop is not None or home is None:
         return stop
     out = ran_out(UsageLedger(home).today(), limits_of(settings))
     return DreamStop("budget", out.sentence(settings.billing)) if out is not None else None
-
-
-def _lacking(
-    root: RootDir, cwd: Path, home: Path | None, settings: Settings, last_ns: int | None, now_ns: int
-) -> DreamStop | None:
-    if (stop := check_empty(root.path)) is not None:
-        return stop
-    if settings.assistant:
-        due = days_to_distil(root, None if last_ns is None else last_ns / 1e9, now_ns / 1e9)
-        return None if due else DreamStop("nothing", "no earlier day has a new daily log, and today's waits for midnight")
-    own = home / "projects" / slug(cwd) if home is not None else None
-    wanted = settings.dream_sessions
-    return check_sessions(count_newer(transcript_places(root, own), last_ns, own=None, enough=wanted), wanted=wanted)

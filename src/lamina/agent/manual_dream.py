@@ -27,9 +27,8 @@ from ..fork.background import LOCAL, Meter
 from ..fork.handover import Handover
 from ..fork.model_call import ask_until
 from ..layers.l6_dream.gates import check_empty, find_off, find_stop, searchable_places
-from ..layers.l6_dream.own_prompt import own_handover, own_tool_runner
 from ..layers.l6_dream.run import DreamOrder, DreamOutcome, Heard, run_dream
-from ..layers.l6_dream.step import dream_tool_runner
+from ..layers.l6_dream.step import dream_tool_runner, own_handover, own_tool_runner
 from ..memory.store.scopes import MemoryLocation, locate_memory, project_root
 from ..prompt.system import system_prompt
 from ..providers import Provider

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lamina.layers.l6_dream.index_merge import (
+from lamina.layers.l6_dream.apply import (
     finish_index,
     keep_prose,
     merge_edits,

@@ -6,6 +6,6 @@ Costs    one stat at the end of a turn while no dream is due; a dream takes up t
 Switch   `autoDreamEnabled`; `lamina.dreamHours`, `lamina.dreamSessions`, `lamina.dreamScanMinutes`; `memoryMode` decides about approval
 Spec     D1-D5, Z5, and the dream's part of B4, B6, K5, O1 and W2
 
-The files in the order of a dream: trigger, gates · step, run · record, stage · directive · bounds · facts, plan,
-index_merge, apply · undo, changes · without a model: offline, tidy, contradictions.
+The files in the order of a dream: trigger, gates · step, run · record, stage · directive · bounds · plan, apply ·
+undo, changes · without a model: offline, tidy.
 """

@@ -5,13 +5,17 @@ take over another memory's name, and the index; its act is the dream's id. Then 
 Invariants: every change goes through the store with who="dream" and the dream's id, so the journal, redaction, modes and index rules apply
 as for anyone else; a file that someone else changed is left alone; a change is never made without the changes it depends on.
 
+Only lines of the index count, and a line belongs to the file it points at. Lines that others added or reworded in the meantime stay; an
+existing memory keeps its line, unless the index exceeds the part that is loaded; text that is found nowhere else is not dropped.
+
 After a crash at any line memory is as it was, or as the dream left it: the store undoes an unfinished set, and `recover` undoes the set of
 a record that still says "applying". A dream that lost its lock writes nothing more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable
 
 import msgspec
 
@@ -21,25 +25,28 @@ from ...disk.paths.memory_paths import check_child
 from ...language.text import CLAUSES, Text, joined
 from ...memory.guard.contradictions import MOST as MOST_QUESTIONS
 from ...memory.guard.contradictions import find_contradictions, without_sentence
+from ...memory.guard.facts import folded_words, is_said
 from ...memory.store.contract import MOST_READ, ChangeReason, Proposed
 from ...memory.store.daily_logs import is_found, list_logs, read_log
 from ...memory.store.distinct import are_distinct, read_distinct
 from ...memory.store.draft import read_draft
-from ...memory.store.index import MOST_INDEX, read_entries
+from ...memory.store.index import MOST_INDEX, MOST_LINES, merge_indexes, read_entries, rows_of, with_row
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore, plan_write
-from ...memory.store.topic import INDEX, PERSONAL, fold_name, origin_of, read_topic
+from ...memory.store.topic import INDEX, fold_name, read_topic
 from .directive import MOST_LOGS
-from .index_merge import finish_index, index_text, keep_prose, merge_edits, only_added
-from .novelty import MOVED, ORIGIN, UNHEARD, KnownWords
 from .plan import (
     MOST_WAITING,
     NEW_BEYOND_REMOVED,
+    ORIGIN,
     THEIRS,
     TOO_MANY,
+    UNHEARD,
     DreamChange,
     DreamPlan,
     find_authors,
+    hold_back_new,
+    is_personal,
     plan_dream,
     propagate_approval,
     require_approval,
@@ -64,17 +71,19 @@ def plan_changes(
     digests = {file: digest_of(text.encode()) for file, text in real.items()}
     authors = find_authors(gated.store.history.lines(), digests)
     # Many small dreams in a row count as one large one.
-    day = [one for one in read_records(gated.store.root) if one.status == "completed" and abs(now - one.started) < DAY_SECONDS]
-    lately = sum(len(one.removed) for one in day)
+    completed = [record for record in read_records(gated.store.root) if record.status == "completed"]
+    lately = sum(len(record.removed) for record in completed if abs(now - record.started) < DAY_SECONDS)
     texts = {file: _keep_unchanged(gated, file, text, real.get(file)) for file, text in work.texts.items()}
-    judged = plan_dream(stage.base, real, texts, authors=authors, ignored=work.ignored, new=new, lately=lately)
-    judged = _hold_back_new(judged, real, _read_logs(gated))
-    judged = _hold_back_distinct(gated, judged)
+    plan = plan_dream(stage.base, real, texts, authors=authors, ignored=work.ignored, new=new, lately=lately)
+    logs = [read_log(gated.store.root, log.day) or "" for log in list_logs(gated.store.root)[:MOST_LOGS]]
+    # A bullet that names another origin does not count.
+    plan = hold_back_new(plan, real, [line for text in logs for line in text.splitlines() if not is_found(line)])
+    plan = _hold_back_distinct(gated, plan)
     listing = work.listing if work.listing is not None and work.listing.encode() != stage.listing else None
     if by_rules:
-        judged = _ask_about_contradictions(gated, judged)
-    skipped = (*judged.skipped, *(SkippedChange(file, why) for file, why in work.ignored.items()))
-    return _drop_invalid(gated, judged._replace(listing=listing, skipped=skipped))
+        plan = _ask_about_contradictions(gated, plan)
+    skipped = (*plan.skipped, *(SkippedChange(file, why) for file, why in work.ignored.items()))
+    return _drop_invalid(gated, plan._replace(listing=listing, skipped=skipped))
 
 
 def _keep_unchanged(gated: GatedStore, file: str, text: str, real: str | None) -> str:
@@ -91,54 +100,22 @@ def _ask_about_contradictions(gated: GatedStore, plan: DreamPlan) -> DreamPlan:
     """Propose to drop the older side of each contradiction, once. An answered question is not asked again until a sentence changes."""
     busy = {change.file for change in plan.changes}
     opposed = find_contradictions(gated.store.topics(), lambda old, new: are_distinct(gated.store, old.file, new.file))
-    found = [each for each in opposed if busy.isdisjoint(side.topic.file for side in each)]
-    before = next((one.asked for one in read_records(gated.store.root) if one.status == "completed"), ())
-    fresh = {each.old.topic.file: each for each in found if each.id not in before}
-    asked = list(fresh.values())[:MOST_QUESTIONS]
-    texts = ((one, without_sentence(one.old)) for one in asked)
-    changes = (DreamChange(one.old.topic.file, text, counts=True, waits=one.why, asks=True) for one, text in texts)
-    known = (*(each.id for each in found if each.id in before), *(each.id for each in asked))
-    return plan._replace(changes=(*plan.changes, *changes), asked=known)
-
-
-def _hold_back_new(plan: DreamPlan, real: Mapping[str, str], logs: Sequence[str]) -> DreamPlan:
-    """Require approval for memories that say something new, and for what depends on them.
-
-    What a memory about the user says must come from memories about the user, and what came from elsewhere stays marked with its origin.
-    """
-    known = KnownWords([*real.values(), *logs])
-    topics = {file: read_topic(file, text, 0) for file, text in real.items()}
-    likes, reasons = dict[tuple[bool, str], KnownWords](), dict[str, str]()
-    for change in plan.changes:
-        if change.text is None:
-            continue
-        if known.new_statement(change.text) is not None:
-            reasons[change.file] = UNHEARD
-            continue
-        origin = origin_of(topics[change.file]) if change.file in topics else ""
-        key = (_is_personal(change), origin)
-        if key not in likes:
-            fitting = (file for file, topic in topics.items() if topic.type in PERSONAL or not key[0])
-            likes[key] = KnownWords([*(real[file] for file in fitting if origin_of(topics[file]) in ("", origin)), *logs])
-        if likes[key].new_statement(change.text) is not None:
-            reasons[change.file] = MOVED
-    held = (change._replace(waits=change.waits or reasons.get(change.file, "")) for change in plan.changes)
-    return propagate_approval(plan._replace(changes=tuple(held))) if reasons else plan
+    pairs = [pair for pair in opposed if busy.isdisjoint(side.topic.file for side in pair)]
+    before = next((record.asked for record in read_records(gated.store.root) if record.status == "completed"), ())
+    fresh = {pair.old.topic.file: pair for pair in pairs if pair.id not in before}
+    questions = list(fresh.values())[:MOST_QUESTIONS]
+    texts = ((pair, without_sentence(pair.old)) for pair in questions)
+    changes = (DreamChange(pair.old.topic.file, text, counts=True, waits=pair.why, asks=True) for pair, text in texts)
+    ids = (*(pair.id for pair in pairs if pair.id in before), *(pair.id for pair in questions))
+    return plan._replace(changes=(*plan.changes, *changes), asked=ids)
 
 
 def _hold_back_distinct(gated: GatedStore, plan: DreamPlan) -> DreamPlan:
     """Require approval for removing a memory that the user called distinct from a similar one."""
     apart = {memory for pair in read_distinct(gated.store.root) for memory in pair}
     gone = {change.file for change in plan.changes if apart and change.text is None}
-    held = {file for file in gone if gated.store.identity(file) in apart}
-    return propagate_approval(require_approval(plan, NOT_DUPLICATE, lambda change: change.file in held)) if held else plan
-
-
-def _read_logs(gated: GatedStore) -> list[str]:
-    """Return the newest daily logs, without the bullets that name another origin."""
-    root = gated.store.root
-    logs = [read_log(root, each.day) or "" for each in list_logs(root)[:MOST_LOGS]]
-    return [line for text in logs for line in text.splitlines() if not is_found(line)]
+    distinct = {file for file in gone if gated.store.identity(file) in apart}
+    return propagate_approval(require_approval(plan, NOT_DUPLICATE, lambda change: change.file in distinct)) if distinct else plan
 
 
 def _drop_invalid(gated: GatedStore, wanted: DreamPlan) -> DreamPlan:
@@ -212,9 +189,9 @@ class _Application:
             self._before = {change.file: self._root.read_bytes(change.file, MOST_READ) for change in wanted.changes}
             self._index = self._root.read_bytes(INDEX, MOST_INDEX)
             theirs = {file for file, data in self._before.items() if digest_of(data) != self._stage.base.get(file, "")}
-            known = len(wanted.skipped)
+            skipped = len(wanted.skipped)
             wanted = without(wanted, dict.fromkeys(theirs, THEIRS))
-            self._skipped += wanted.skipped[known:]
+            self._skipped += wanted.skipped[skipped:]
             self._needed = {file for change in wanted.changes for file in change.needs}
             later = [change for change in wanted.done if self._has_other_owner(change)]
             for change in (*(change for change in wanted.done if change not in later), *later):
@@ -238,12 +215,12 @@ class _Application:
             self._skip(change.file, TOO_MANY)
             return
         data = self._before[change.file]
-        origin = ORIGIN if change.waits == UNHEARD and not _is_personal(change) else ""
+        origin = ORIGIN if change.waits == UNHEARD and not is_personal(change.text or "") else ""
         why = ChangeReason("dream", _reason(change), self._record.session, dream=self._record.id, origin=origin)
         gated = self._asking if asks else self._gated
         try:
-            put, file = change.text, change.file
-            done = gated.drop(file, why=why, expected=data) if put is None else gated.put(file, put, expected=data, why=why)
+            text, file = change.text, change.file
+            result = gated.drop(file, why=why, expected=data) if text is None else gated.put(file, text, expected=data, why=why)
         except InputError as error:
             self._skip_or_fail(change, clause(error, change.file))
         except DiskError:
@@ -251,9 +228,9 @@ class _Application:
                 raise
             self._skip_or_fail(change, THEIRS)
         else:
-            if isinstance(done, Proposed):
-                self._waiting.append(done.id)
-            elif done is False:
+            if isinstance(result, Proposed):
+                self._waiting.append(result.id)
+            elif result is False:
                 self._skip(change.file, "was already removed")
             else:
                 self._done[change.file] = change
@@ -264,8 +241,8 @@ class _Application:
         try:
             history.catch_up()
             last = history.last(file)
-            known = {digest_of(data), last.digest if last is not None else ""}
-            return digest_of(self._root.read_bytes(file, MOST_READ)) not in known
+            digests = {digest_of(data), last.digest if last is not None else ""}
+            return digest_of(self._root.read_bytes(file, MOST_READ)) not in digests
         except DiskError:
             return False
 
@@ -290,7 +267,7 @@ class _Application:
         for row in lost:
             self._skip(INDEX, Text("keeps its line {row!r}, which no memory contains", row=row[:60]))
         now = self._root.read_bytes(INDEX, MOST_INDEX)
-        files = [found.file for found in self._gated.store.topic_files.files()]
+        files = [topic.file for topic in self._gated.store.topic_files.files()]
         text = finish_index(work, base=base, now=index_text(now), files=files, changed=list(self._done))
         why = ChangeReason("dream", "tidied the index", self._record.session, dream=self._record.id)
         self._gated.put_index(text, expected=now, why=why)
@@ -298,6 +275,8 @@ class _Application:
 
     def applied(self, now: float) -> DreamRecord:
         removed = [change for change in self._done.values() if change.text is None]
+        more = len(self._skipped) - MOST_SKIPPED
+        cut = (SkippedChange("", Text("and {more} more", more=more)),) if more > 0 else ()
         record = msgspec.structs.replace(
             self._record,
             status="completed",
@@ -308,7 +287,7 @@ class _Application:
             merged=tuple(change.file for change in removed if change.merged),
             added=tuple(file for file in self._done if self._before[file] is None),
             waiting=tuple(self._waiting),
-            skipped=_truncate(self._skipped),
+            skipped=(*self._skipped[:MOST_SKIPPED], *cut),
             index_lines=(_count_entries(self._index), _count_entries(self._root.read_bytes(INDEX, MOST_INDEX))),
         )
         with self._hold.fence():
@@ -320,22 +299,64 @@ def _count_entries(index: bytes | None) -> int:
     return len(read_entries(index_text(index)))
 
 
-def _truncate(skipped: list[SkippedChange]) -> tuple[SkippedChange, ...]:
-    more = len(skipped) - MOST_SKIPPED
-    return (*skipped[:MOST_SKIPPED], *((SkippedChange("", Text("and {more} more", more=more)),) if more > 0 else ()))
-
-
-def _is_personal(change: DreamChange) -> bool:
-    return change.text is not None and read_topic(change.file, change.text, 0).type in PERSONAL
-
-
 def _reason(change: DreamChange) -> str:
     if change.asks:
         return change.waits
     if change.text is not None:
-        said = Text("added" if change.new else "tidied")
+        sentence = Text("added" if change.new else "tidied")
     elif change.needs:
-        said = Text("merged into {needs}", needs=", ".join(change.needs))
+        sentence = Text("merged into {needs}", needs=", ".join(change.needs))
     else:
-        said = Text("already covered by another memory" if change.merged else "removed")
-    return joined((said, change.waits), CLAUSES) if change.waits else said
+        sentence = Text("already covered by another memory" if change.merged else "removed")
+    return joined((sentence, change.waits), CLAUSES) if change.waits else sentence
+
+
+# The index
+
+
+def index_text(data: bytes | None) -> str:
+    return (data or b"").decode("utf-8", "surrogateescape")
+
+
+def only_added(before: str, now: str) -> bool:
+    """Whether every old line is still there, so the index was changed only by adding memories."""
+    return not Counter(before.split("\n")) - Counter([*now.split("\n"), ""])
+
+
+def keep_prose(before: str, wanted: str, texts: Iterable[str]) -> tuple[str, list[str]]:
+    """Put back each line that is neither an entry nor a heading, and that neither the new index nor any of the texts contains. Return
+    the index and these lines."""
+    places, rows, lost, position = [wanted, *texts], wanted.split("\n"), list[str](), 0
+    for row in before.split("\n"):
+        fact = folded_words(row.lstrip("-*+> \t"))
+        if fact and row in rows:
+            position = rows.index(row) + 1
+        elif fact and not (read_entries(row) or row.lstrip().startswith("#") or any(is_said(fact, text) for text in places)):
+            rows.insert(position, row)
+            position += 1
+            lost.append(row.strip())
+    return "\n".join(rows), lost
+
+
+def merge_edits(work: str, *, base: str, now: str) -> tuple[str, list[str]]:
+    """Return the dream's index with the lines that others changed since `base`, and the files whose line the dream had changed too."""
+    ours, then, theirs = rows_of(work), rows_of(base), rows_of(now)
+    both = [file for file, row in then.items() if row != theirs.get(file) and ours.get(file) not in (row, theirs.get(file))]
+    return merge_indexes(work, now, base=base), both
+
+
+def finish_index(work: str, *, base: str, now: str, files: Collection[str], changed: Collection[str]) -> str:
+    """Return the dream's index plus the lines it does not know: those of memories that others or the dream itself added.
+
+    `now` is the index after the dream's files were written, `files` are all topic files, `changed` those the dream wrote.
+    """
+    ours, then, theirs = rows_of(work), rows_of(base), rows_of(now)
+    topics, written = {fold_name(file) for file in files}, {fold_name(file) for file in changed}
+    text, behind = work, ""
+    for file, row in theirs.items():
+        stale = file in written and ours.get(file) == then.get(file)  # the old line of a memory whose content has changed
+        missing = file not in ours and file in topics and (file not in then or work.count("\n") < MOST_LINES)
+        if stale or missing:
+            text = with_row(text, file, row, behind)
+        behind = file
+    return text

@@ -20,7 +20,7 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -43,6 +43,7 @@ from ...memory.store.topic import INDEX, PERSONAL, read_topic
 from ...tools.permissions.readonly.paths import within
 from ...tools.permissions.request import WRITERS, Allow, Deny
 from ...tools.tool import FileChange, KeeperVerdict, Tool, ToolOutput, failure, guard
+from .plan import is_personal
 
 # Matches are for checking a suspicion; more of them would be reading.
 MOST_HITS = 50
@@ -101,7 +102,7 @@ class DreamBounds:
         self._work = os.path.realpath(copy.work)
         self._memory = os.path.realpath(copy.memory)
         self._places = tuple(os.path.realpath(place) for place in copy.transcripts)
-        self._unseen = {name for name, there in (("index", copy.index), ("topic", copy.topics)) if there}
+        self._unseen = {name for name, exists in (("index", copy.index), ("topic", copy.topics)) if exists}
         self._oriented = not self._unseen
         self._size = 0
         self._searches = 0
@@ -130,12 +131,14 @@ class DreamBounds:
 
     def tools(self, tools: Sequence[Tool]) -> tuple[Tool, ...]:
         """Return the tools, with a Grep that searches transcripts only narrowly."""
-        return tuple(guard(tool, lambda given: self._search(given) or given) if tool.name == "Grep" else tool for tool in tools)
+        return tuple(
+            guard(tool, lambda arguments: self._search(arguments) or arguments) if tool.name == "Grep" else tool for tool in tools
+        )
 
     def _search(self, arguments: Wire) -> ToolOutput | None:
         """Search the transcripts. None if the call is about other files."""
-        asked = os.path.realpath(_argument_path(arguments, "path", self._cwd))
-        if not self._is_transcript(asked):
+        directory = os.path.realpath(_argument_path(arguments, "path", self._cwd))
+        if not self._is_transcript(directory):
             return None
         term = str(arguments.get("pattern", ""))
         if not SHORTEST_TERM <= len(term.strip()) <= LONGEST_TERM:
@@ -143,7 +146,7 @@ class DreamBounds:
         if self._searches >= MOST_SEARCHES:
             return failure(TOO_OFTEN)
         self._searches += 1
-        rows = search_transcripts([Path(place) for place in self._places if within(asked, place)], term)
+        rows = search_transcripts([Path(place) for place in self._places if within(directory, place)], term)
         return ToolOutput("\n".join(rows) or f"No transcript contains {term!r}.", facts={"lines": len(rows)})
 
     def saw(self, ran: CompletedCall) -> None:
@@ -195,10 +198,10 @@ class DreamBounds:
         """Return the text of a memory in the copy."""
         path = self.copy.work / file
         try:
-            found = read_whole(path, MOST_READ) if self._copy_name(path) is not None else None
+            memory = read_whole(path, MOST_READ) if self._copy_name(path) is not None else None
         except DiskError:
             return None
-        return found.data.decode("utf-8", "replace") if found is not None else None
+        return memory.data.decode("utf-8", "replace") if memory is not None else None
 
     def _copy_name(self, path: Path) -> str | None:
         """Return the path relative to the copy, or None if it is outside."""
@@ -206,16 +209,16 @@ class DreamBounds:
         return os.path.relpath(real, self._work).replace(os.sep, "/") if within(real, self._work) and real != self._work else None
 
 
-def _argument_path(given: object, name: str, cwd: Path) -> str:
+def _argument_path(arguments: object, name: str, cwd: Path) -> str:
     """Return the path that a call names, or the working directory if it names none."""
-    path = given.get(name) if isinstance(given, dict) else None
+    path = arguments.get(name) if isinstance(arguments, dict) else None
     return os.path.join(cwd, os.path.expanduser(path)) if isinstance(path, str) and "\0" not in path else str(cwd)
 
 
 # Content
 
 
-class _KnownWords(NamedTuple):
+class _TextWords(NamedTuple):
     """The words of a text, split by whether their sentence is negated."""
 
     plain: frozenset[str]
@@ -226,8 +229,8 @@ class AboutPerson:
     def __init__(self, texts: Iterable[str] = (), bullets: Iterable[str] = ()) -> None:
         """`texts` are memory files of any type, of which only user and feedback count. `bullets` are lines of daily logs;
         those that name another origin do not count."""
-        personal = [text for text in texts if read_topic("", text, 0).type in PERSONAL]
-        self._known = [_split_known(text) for text in (*personal, *(each for each in bullets if not is_found(each)))]
+        personal = [text for text in texts if is_personal(text)]
+        self._sources = [_split_words(text) for text in (*personal, *(bullet for bullet in bullets if not is_found(bullet)))]
 
     def problem(self, text: str) -> str | None:
         """Return why a memory may not contain this text, or None if it may."""
@@ -235,46 +238,46 @@ class AboutPerson:
         if topic.type not in PERSONAL:
             return None
         for fact in facts_of(text).each:
-            if not any(_backs(known, fact) for known in self._known):
+            if not any(_backs(source, fact) for source in self._sources):
                 return UNHEARD.format(fact=fact[:QUOTED_CHARS], kind=topic.type)
         about = folded_words(topic.description)
-        if not any(_backs(known, about) for known in (*self._known, _split_known(topic.body))):
+        if not any(_backs(source, about) for source in (*self._sources, _split_words(topic.body))):
             return UNHEARD.format(fact=topic.description[:QUOTED_CHARS], kind=topic.type)
         return None
 
 
-def _split_known(text: str) -> _KnownWords:
-    said = [line for line in facts_of(text).lines.split("\n") if line.strip()]
-    plain = frozenset(word for line in said if not negates(line) for word in line.split())
-    return _KnownWords(plain, frozenset(word for line in said if negates(line) for word in line.split()))
+def _split_words(text: str) -> _TextWords:
+    lines = [line for line in facts_of(text).lines.split("\n") if line.strip()]
+    plain = frozenset(word for line in lines if not negates(line) for word in line.split())
+    return _TextWords(plain, frozenset(word for line in lines if negates(line) for word in line.split()))
 
 
-def _backs(known: _KnownWords, fact: str) -> bool:
-    return is_mostly_in(fact, known.negated if negates(fact) else known.plain)
+def _backs(source: _TextWords, fact: str) -> bool:
+    return is_mostly_in(fact, source.negated if negates(fact) else source.plain)
 
 
 def index_problem(new: str, old: str, text_of: Callable[[str], str | None]) -> str | None:
     """Return why the index may not become `new`, or None if it may. `text_of` returns a memory of the copy (None: it does not exist)."""
-    there = {line.strip() for line in old.splitlines()}
+    old_lines = {line.strip() for line in old.splitlines()}
     before = {entry.file: f"{entry.title} {entry.hook}" for entry in read_entries(old)}
     for line in new.splitlines():
-        if line.strip() and line.strip() not in there and (why := _line_problem(line, text_of, before)) is not None:
+        if line.strip() and line.strip() not in old_lines and (why := _line_problem(line, text_of, before)) is not None:
             return why.format(line=line.strip()[:QUOTED_LINE_CHARS])
     return None
 
 
 def _line_problem(line: str, text_of: Callable[[str], str | None], before: Mapping[str, str]) -> str | None:
-    found = read_entries(line)
-    if not found:
+    entries = read_entries(line)
+    if not entries:
         heading = _HEADING.match(line) is not None and count_words(line) <= HEADING_WORDS
         return None if heading else NO_TEXT
-    entry = found[0]
+    entry = entries[0]
     text = text_of(entry.file)
     if text is None:
         return NO_SUCH
     # A title spells the parts of a file name as words.
-    known = folded_words(f"{entry.file.replace('_', ' ')} {text} {before.get(entry.file, '')}").split()
-    return None if is_mostly_in(folded_words(f"{entry.title} {entry.hook}"), known) else NOT_SAID
+    words = folded_words(f"{entry.file.replace('_', ' ')} {text} {before.get(entry.file, '')}").split()
+    return None if is_mostly_in(folded_words(f"{entry.title} {entry.hook}"), words) else NOT_SAID
 
 
 # Transcripts
@@ -282,35 +285,27 @@ def _line_problem(line: str, text_of: Callable[[str], str | None], before: Mappi
 
 def search_transcripts(places: Iterable[Path], term: str) -> list[str]:
     """Return the last hits, oldest first: session, line number, and the surrounding text."""
-    wanted, found, left = term.strip().casefold(), list[str](), SEARCHED_BYTES
-    for path, size in _list_newest(places):
-        left -= size
-        if left < 0 or len(found) >= MOST_HITS:
-            break
-        found = [*_search_file(path, wanted, MOST_HITS - len(found)), *found]
-    return found
-
-
-def _list_newest(places: Iterable[Path]) -> list[tuple[Path, int]]:
     files = list[tuple[int, Path, int]]()
     for path in (path for place in places for path in list_transcripts(place)):
         with suppress(OSError):
-            found = os.stat(path, follow_symlinks=False)
-            files.append((found.st_mtime_ns, path, found.st_size))
-    return [(path, size) for _, path, size in sorted(files, reverse=True)[:SEARCHED_FILES]]
-
-
-def _search_file(path: Path, wanted: str, room: int) -> Sequence[str]:
-    hits = deque[str](maxlen=room)
-    for number, line in enumerate(_read_lines(path), 1):
-        text = line.decode("utf-8", "replace")
-        at = text.casefold().find(wanted)
-        if at >= 0:
-            shown = text[max(0, at - AROUND) : at + len(wanted) + AROUND]
-            hits.append(f"{path.stem}:{number}: {' '.join(shown.split())}")
+            stat = os.stat(path, follow_symlinks=False)
+            files.append((stat.st_mtime_ns, path, stat.st_size))
+    wanted, hits, budget = term.strip().casefold(), list[str](), SEARCHED_BYTES
+    for _, path, size in sorted(files, reverse=True)[:SEARCHED_FILES]:
+        budget -= size
+        if budget < 0 or len(hits) >= MOST_HITS:
+            break
+        hits = [*_search_file(path, wanted, MOST_HITS - len(hits)), *hits]
     return hits
 
 
-def _read_lines(path: Path) -> Iterator[bytes]:
+def _search_file(path: Path, wanted: str, most: int) -> Sequence[str]:
+    hits = deque[str](maxlen=most)
     with suppress(OSError), open_regular(path) as file:
-        yield from file
+        for number, line in enumerate(file, 1):
+            text = line.decode("utf-8", "replace")
+            position = text.casefold().find(wanted)
+            if position >= 0:
+                excerpt = text[max(0, position - AROUND) : position + len(wanted) + AROUND]
+                hits.append(f"{path.stem}:{number}: {' '.join(excerpt.split())}")
+    return hits

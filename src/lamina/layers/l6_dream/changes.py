@@ -51,25 +51,25 @@ def list_dreamed_files(gated: GatedStore, record: DreamRecord) -> list[DreamedFi
     store = gated.store
     runs = find_runs(store.history.lines(), [record.id])
     contents = store.history.contents({digest for run in runs for digest in (run[0].before, run[-1].digest)})
-    found = {run[-1].file: _changed(store, run, contents) for run in runs}
+    files = {run[-1].file: _changed(store, run, contents) for run in runs}
     for proposal in gated.inbox.waiting():
-        if proposal.why.dream == record.id and proposal.file not in found:
+        if proposal.why.dream == record.id and proposal.file not in files:
             now = _text(store, proposal.file)
             after = decode_text(store.plan(proposal.draft).after) if proposal.action == "save" else None
-            found[proposal.file] = DreamedFile(proposal.file, now, after, "waiting")
+            files[proposal.file] = DreamedFile(proposal.file, now, after, "waiting")
     for decision in gated.inbox.decided():
-        if decision.proposal.why.dream == record.id and decision.proposal.file not in found:
+        if decision.proposal.why.dream == record.id and decision.proposal.file not in files:
             now = _text(store, decision.proposal.file)
-            found[decision.proposal.file] = DreamedFile(decision.proposal.file, now, now, "refused")
-    return [found[file] for file in sorted(found)]
+            files[decision.proposal.file] = DreamedFile(decision.proposal.file, now, now, "refused")
+    return [files[file] for file in sorted(files)]
 
 
 def _changed(store: DirectoryStore, run: list[JournalLine], contents: Mapping[str, str]) -> DreamedFile:
     before, after, file = run[0].before, run[-1].digest, run[-1].file
     digest = digest_of(store.root.read_bytes(file, MOST_READ))
     state: State = "undone" if digest == before else "applied" if digest in {line.digest for line in run} else "changed"
-    known = {before, after} - {""} <= contents.keys()
-    return DreamedFile(file, contents.get(before), contents.get(after), state, known)
+    is_kept = {before, after} - {""} <= contents.keys()
+    return DreamedFile(file, contents.get(before), contents.get(after), state, is_kept)
 
 
 def _text(store: DirectoryStore, file: str) -> str | None:
@@ -82,12 +82,12 @@ def list_dream_facts(files: Sequence[DreamedFile], others: Mapping[str, str] | N
 
     `others` are the texts of memories that the dream did not change: one of them may state what a removed memory stated.
     """
-    changed = {one.file for one in files}
-    after = {one.file: one.after for one in files if one.after is not None}
+    changed = {memory.file for memory in files}
+    after = {memory.file: memory.after for memory in files if memory.after is not None}
     index = FactIndex(after | {file: text for file, text in (others or {}).items() if file not in changed})
-    found: list[DreamFact] = []
-    for one in files:
-        for fact, text in sentences_of(one.before).items() if one.before is not None else ():
-            own = one.after is not None and is_said(fact, one.after)
-            found.append(DreamFact(len(found) + 1, text, one.file, one.file if own else index.of(fact) or ""))
-    return found
+    facts: list[DreamFact] = []
+    for memory in files:
+        for fact, text in sentences_of(memory.before).items() if memory.before is not None else ():
+            own = memory.after is not None and is_said(fact, memory.after)
+            facts.append(DreamFact(len(facts) + 1, text, memory.file, memory.file if own else index.of(fact) or ""))
+    return facts

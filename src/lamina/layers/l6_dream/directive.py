@@ -21,7 +21,7 @@ from ...core.settings.kinds import printable
 from ...language.dates import relative_dates
 from ...memory.recall.selection import manifest_line
 from ...memory.store.contract import MOST_READ
-from ...memory.store.daily_logs import LOGS, DailyLog, list_logs
+from ...memory.store.daily_logs import LOGS, list_logs
 from ...memory.store.daily_logs import MOST_BYTES as LOG_BYTES
 from ...memory.store.directory import DirectoryStore
 from ...memory.store.evidence import check_evidence, read_evidence
@@ -70,8 +70,8 @@ class DreamScene(NamedTuple):
     project: Path
     today: str
     listed: Sequence[str] = ()  # one line per memory
-    left: int = 0  # number of memories that are not listed
-    found: Sequence[str] = ()  # findings of the scan without a model
+    unlisted: int = 0  # number of memories that are not listed
+    findings: Sequence[str] = ()  # of the scan without a model
     logs: Path | None = None
     transcripts: Sequence[Path] = ()
     team: Path | None = None
@@ -89,12 +89,19 @@ class DreamDirective(NamedTuple):
 
 def render_directive(scene: DreamScene) -> str:
     texts = prompt_sections(__file__, "dream")
+    manifest, findings = texts["nothing"], ""
+    if scene.listed:
+        more = f"\n\n{texts['more'].format(left=scene.unlisted)}" if scene.unlisted else ""
+        manifest = str(fence("memory-index", "\n".join(scene.listed))) + more
+    if scene.findings:
+        rows = "\n".join(f"- {escape(printable(finding, FINDING_CHARS))}" for finding in scene.findings)
+        findings = f"\n{texts['findings'].format(list=rows)}\n"
     return texts["directive"].format(
         work=shown(scene.work),
         today=scene.today,
         places="".join(f"{line}\n" for line in _list_places(scene, texts)),
-        manifest=_render_manifest(scene, texts),
-        findings=_render_findings(scene, texts),
+        manifest=manifest,
+        findings=findings,
         rounds=ROUNDS,
         hits=MOST_HITS,
         searches=MOST_SEARCHES,
@@ -117,20 +124,6 @@ def _list_places(scene: DreamScene, texts: Mapping[str, str]) -> list[str]:
     return lines
 
 
-def _render_manifest(scene: DreamScene, texts: Mapping[str, str]) -> str:
-    if not scene.listed:
-        return texts["nothing"]
-    said = str(fence("memory-index", "\n".join(scene.listed)))
-    return f"{said}\n\n{texts['more'].format(left=scene.left)}" if scene.left else said
-
-
-def _render_findings(scene: DreamScene, texts: Mapping[str, str]) -> str:
-    if not scene.found:
-        return ""
-    rows = "\n".join(f"- {escape(printable(each, FINDING_CHARS))}" for each in scene.found)
-    return f"\n{texts['findings'].format(list=rows)}\n"
-
-
 def read_directive(text: str) -> DreamDirective:
     work, listed = _WORK.search(text), _LISTED.search(text)
     rows = _LINE.finditer(listed["list"]) if listed else ()
@@ -138,7 +131,7 @@ def read_directive(text: str) -> DreamDirective:
         work["path"].strip() if work else "",
         {row["file"]: row["day"] for row in rows},
         _MORE.search(text) is not None,
-        tuple(found["path"] for found in _LOG.finditer(text)),
+        tuple(log["path"] for log in _LOG.finditer(text)),
     )
 
 
@@ -156,20 +149,22 @@ def read_scene(
     """Collect the input of a directive. `since` is the time of the last dream; a dream started by hand includes today's log."""
     headers = store.topic_files.headers()
     topics = [topic for header in headers[:MOST_LOOKED_AT] if (topic := store.topic_files.topic(header.file)) is not None]
-    found = find_faults(topics, store.index(), _find_stale(topics, project))
-    listed = _choose_listed(headers, found)
+    findings = find_faults(topics, store.index(), _find_stale(topics, project))
+    listed = _choose_listed(headers, findings)
     logs = place.path / LOGS
+    first, end = date.min if since is None else date.fromtimestamp(since), "" if by_hand else today
+    unseen = [log for log in list_logs(store.root) if log.day >= first and (not end or log.day.isoformat() < end)]
     return DreamScene(
         work,
         project,
         today,
         [manifest_line(header) for header in listed],
         len(headers) - len(listed),
-        found,
+        findings,
         logs if logs.is_dir() else None,
         transcripts,
         place.team if place.team is not None and place.team.is_dir() else None,
-        [place.path / each.file for each in _list_unseen(store, since, "" if by_hand else today)],
+        [place.path / log.file for log in unseen[:MOST_LOGS]],
     )
 
 
@@ -182,13 +177,6 @@ def read_about_person(store: DirectoryStore, place: MemoryLocation, scene: Dream
     return AboutPerson(texts, bullets)
 
 
-def _list_unseen(store: DirectoryStore, since: float | None, before: str) -> list[DailyLog]:
-    """Return the daily logs that no dream has seen completely, newest first."""
-    first = date.min if since is None else date.fromtimestamp(since)
-    found = [each for each in list_logs(store.root) if each.day >= first and (not before or each.day.isoformat() < before)]
-    return found[:MOST_LOGS]
-
-
 def _find_stale(topics: Sequence[Topic], project: Path) -> Iterator[str]:
     for topic in topics:
         if anchors := evidence_of(topic):
@@ -197,13 +185,13 @@ def _find_stale(topics: Sequence[Topic], project: Path) -> Iterator[str]:
                 yield f"{topic.file}: {freshness.why}"
 
 
-def _choose_listed(headers: Sequence[TopicHeader], found: Sequence[str]) -> list[TopicHeader]:
+def _choose_listed(headers: Sequence[TopicHeader], findings: Sequence[str]) -> list[TopicHeader]:
     if len(headers) <= MOST_IN_MANIFEST:
         return list(headers)
-    words = {word.rstrip(":,") for each in found for word in each.split()}
+    words = {word.rstrip(":,") for finding in findings for word in finding.split()}
     first = [header for header in headers if header.file in words][:MOST_IN_MANIFEST]
-    rest = [header for header in headers if header.file not in words]
-    return [*first, *rest[: MOST_IN_MANIFEST - len(first)]]
+    others = [header for header in headers if header.file not in words]
+    return [*first, *others[: MOST_IN_MANIFEST - len(first)]]
 
 
 # The first scan
@@ -211,20 +199,17 @@ def _choose_listed(headers: Sequence[TopicHeader], found: Sequence[str]) -> list
 
 def find_faults(topics: Sequence[Topic], index: str, stale: Iterable[str]) -> list[str]:
     """Return the findings of the first scan. `stale` are sentences about memories whose evidence has changed."""
-    kinds = (_find_duplicates(topics), stale, chain.from_iterable(map(_find_dates, topics)), _find_line_faults(topics, index))
-    return [found for kind in kinds for found in islice(kind, MOST_OF_A_KIND)]
-
-
-def _find_duplicates(topics: Sequence[Topic]) -> Iterator[str]:
-    for pair in find_near_pairs([topic.body for topic in topics]):
-        yield f"{topics[pair.second].file} and {topics[pair.first].file} are nearly the same"
+    pairs = find_near_pairs([topic.body for topic in topics])
+    duplicates = (f"{topics[pair.second].file} and {topics[pair.first].file} are nearly the same" for pair in pairs)
+    kinds = (duplicates, stale, chain.from_iterable(map(_find_dates, topics)), _find_line_faults(topics, index))
+    return [finding for kind in kinds for finding in islice(kind, MOST_OF_A_KIND)]
 
 
 def _find_dates(topic: Topic) -> Iterator[str]:
     phrases = relative_dates(topic.body, day_of(topic.modified))
     if phrases:
-        said = ", ".join(f'"{" ".join(phrase.text.split())[:_QUOTED]}" ({phrase.says})' for phrase in phrases[:3])
-        yield f"{topic.file}: relative dates, counted from the day it was written: {said}"
+        dates = ", ".join(f'"{" ".join(phrase.text.split())[:_QUOTED]}" ({phrase.says})' for phrase in phrases[:3])
+        yield f"{topic.file}: relative dates, counted from the day it was written: {dates}"
 
 
 def day_of(moment: float) -> date:

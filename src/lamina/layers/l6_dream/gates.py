@@ -26,6 +26,7 @@ from ...core.settings.resolution import Settings
 from ...disk.trees.rootdir import RootDir
 from ...language.text import Text
 from ...language.wording import counted
+from ...memory.store.daily_logs import days_to_distil
 from ...memory.store.modes import plan_write
 from ...memory.switches import why_off
 
@@ -80,9 +81,9 @@ def check_time(last_ns: int | None, now_ns: int, *, hours: float, daily: bool, z
     if now_ns - last_ns >= hours * HOUR_NS:
         return None
     passed = max(0, now_ns - last_ns) // MINUTE_NS
-    left = max(1, math.ceil(hours * 60) - passed)
+    wait = max(1, math.ceil(hours * 60) - passed)
     return DreamStop(
-        "time", Text("the last dream was {passed} ago; the next may run in {left}", passed=_ago(passed), left=_span(left))
+        "time", Text("the last dream was {passed} ago; the next may run in {left}", passed=_ago(passed), left=_span(wait))
     )
 
 
@@ -93,10 +94,10 @@ def _ago(minutes: int) -> Text:
 
 
 def _span(minutes: int) -> Text:
-    hours, rest = divmod(minutes, 60)
-    if hours and rest:
-        return Text("{h} h {m} min", h=hours, m=rest)
-    return Text("{n} h", n=hours) if hours else Text("{n} min", n=rest)
+    hours, remainder = divmod(minutes, 60)
+    if hours and remainder:
+        return Text("{h} h {m} min", h=hours, m=remainder)
+    return Text("{n} h", n=hours) if hours else Text("{n} min", n=remainder)
 
 
 def _day(moment_ns: int, zone: tzinfo | None) -> str:
@@ -153,7 +154,7 @@ def register_place(memory: Path, transcripts: Path) -> bool:
 
 def transcript_places(root: RootDir, own: Path | None) -> tuple[Path, ...]:
     """Return the directories of transcripts, the session's own first."""
-    found: dict[Path, None] = {own: None} if own is not None else {}
+    places: dict[Path, None] = {own: None} if own is not None else {}
     entries = []
     with suppress(DiskError):
         entries = root.listdir(PLACES)
@@ -162,8 +163,8 @@ def transcript_places(root: RootDir, own: Path | None) -> tuple[Path, ...]:
             data = root.read_bytes(f"{PLACES}/{entry.name}", _PATH_BYTES) or b""
             path = Path(os.fsdecode(data))
             if path.is_absolute() and path.name == entry.name:
-                found[path] = None
-    return tuple(found)
+                places[path] = None
+    return tuple(places)
 
 
 def searchable_places(memory: Path, own: Path | None, home: Path | None) -> tuple[Path, ...]:
@@ -179,6 +180,18 @@ def check_empty(memory: Path) -> DreamStop | None:
             if any(not entry.name.startswith(".") for entry in root.each()):
                 return None
     return DreamStop("nothing", "there are no memories yet")
+
+
+def check_new(
+    root: RootDir, settings: Settings, *, last_ns: int | None, now: float, transcripts: Path | None, own: Path | None
+) -> DreamStop | None:
+    """Stop unless there were enough sessions since the last dream or, in assistant mode, a daily log of a past day. `transcripts` is the
+    session's directory, `own` its transcript, which does not count."""
+    if settings.assistant:
+        days = days_to_distil(root, last_ns / 1e9 if last_ns is not None else None, now)
+        return None if days else DreamStop("nothing", "no earlier day has a new daily log, and today's waits for midnight")
+    wanted = settings.dream_sessions
+    return check_sessions(count_newer(transcript_places(root, transcripts), last_ns, own=own, enough=wanted), wanted=wanted)
 
 
 def count_newer(places: Iterable[Path], since_ns: int | None, *, own: Path | None, enough: int) -> int:
@@ -203,8 +216,8 @@ def _is_newer(entry: os.DirEntry[str], since_ns: int | None, own: Path | None) -
     try:
         if not entry.is_file(follow_symlinks=False):
             return False
-        found = entry.stat(follow_symlinks=False)
+        stat = entry.stat(follow_symlinks=False)
     except OSError:
         return False
     # An empty session leaves nothing to process.
-    return found.st_size > 0 and (since_ns is None or found.st_mtime_ns > since_ns)
+    return stat.st_size > 0 and (since_ns is None or stat.st_mtime_ns > since_ns)

@@ -68,19 +68,19 @@ class _DatedTopic(NamedTuple):
 def distil_logs(logs: Sequence[DailyLog], pages: Sequence[MemoryPage], directory: str = "") -> dict[str, str]:
     """Return the new or changed files of `directory` with their texts. `pages` are all memories. Logs apply oldest first:
     the newest wins."""
-    known = {page.file: _date_topic(page.file, page.text, page.day) for page in pages}
-    made = dict[str, str]()
+    memories = {page.file: _date_topic(page.file, page.text, page.day) for page in pages}
+    texts = dict[str, str]()
     for day, note in _read_notes(logs):
-        if len(made) >= NEW_A_LOG * len(logs) or any(_covers(each.topic, note) for each in known.values()):
+        if len(texts) >= NEW_A_LOG * len(logs) or any(_covers(memory.topic, note) for memory in memories.values()):
             continue
-        old = next((each for each in known.values() if says_instead(note.rule, each.topic.description)), None)
+        old = next((memory for memory in memories.values() if says_instead(note.rule, memory.topic.description)), None)
         text = _replace_sentence(note, old, day) if old is not None else None
         if old is not None and old.day > day:
             continue  # superseded since
-        file = old.topic.file if old is not None and text is not None else _free_file(note, known, directory)
-        made[file] = text or note.file(name=title(file))
-        known[file] = _date_topic(file, made[file], day)
-    return made
+        file = old.topic.file if old is not None and text is not None else _free_file(note, memories, directory)
+        texts[file] = text or note.file(name=title(file))
+        memories[file] = _date_topic(file, texts[file], day)
+    return texts
 
 
 def _date_topic(file: str, text: str, day: date) -> _DatedTopic:
@@ -106,63 +106,61 @@ def _covers(topic: Topic, note: Note) -> bool:
 def _replace_sentence(note: Note, old: _DatedTopic, day: date) -> str | None:
     """Return the memory with the note in place of the sentence it replaces. None if there is no such sentence or it cannot be parsed."""
     topic = old.topic
-    there = next((found for found in _SENTENCE.finditer(topic.body) if says_instead(note.rule, found[0])), None)
-    if topic.problems or old.day > day or there is None:
+    sentence = next((match for match in _SENTENCE.finditer(topic.body) if says_instead(note.rule, match[0])), None)
+    if topic.problems or old.day > day or sentence is None:
         return None
     fresh = read_topic(topic.file, note.file(), 0)
-    rest = f"{topic.body[: there.start()]}{fresh.body.strip()}\n\n{_OF_THE_OLD.sub('', topic.body[there.end() :]).strip()}"
-    body = f"{rest.strip()}\n"
-    return write_topic(replace(topic, name=_choose_name(note, topic), description=fresh.description, body=body), before=old.text)
+    before, after = topic.body[: sentence.start()], _OF_THE_OLD.sub("", topic.body[sentence.end() :])
+    body = f"{before}{fresh.body.strip()}\n\n{after.strip()}".strip() + "\n"
+    # A name derived from the old sentence would contradict the new one.
+    name = note.name if topic.name == named(topic.description) else topic.name
+    return write_topic(replace(topic, name=name, description=fresh.description, body=body), before=old.text)
 
 
-def _choose_name(note: Note, old: Topic) -> str:
-    """Return the memory's name; one derived from the old sentence would contradict the new one."""
-    return note.name if old.name == named(old.description) else old.name
-
-
-def _free_file(note: Note, known: Mapping[str, object], directory: str) -> str:
-    taken = {file.casefold() for file in known}
-    names = (f"{note.name}{suffix}.md" for suffix in ("", *(f"-{number}" for number in range(2, len(taken) + 3))))
+def _free_file(note: Note, memories: Mapping[str, object], directory: str) -> str:
+    existing = {file.casefold() for file in memories}
+    names = (f"{note.name}{suffix}.md" for suffix in ("", *(f"-{number}" for number in range(2, len(existing) + 3))))
     files = (new_memory_file(directory, name, note.type) for name in names)
-    return next(file for file in files if file.casefold() not in taken)
+    return next(file for file in files if file.casefold() not in existing)
 
 
 def answer(request: Wire) -> list[Wire]:
     run = run_so_far(request)
-    asked, read, wrote = read_directive(run.directive), run.read, run.wrote
-    wanted = [f"{asked.work}/{file}" for file in (INDEX, *asked.listed)] if asked.work else []
-    wanted += asked.logs
-    if left := [path for path in wanted if path not in read]:
-        return [tool_call(DREAM, "Read", number + len(read), file_path=path) for number, path in enumerate(left[:READS])]
-    texts = {file: _complete_text(read.get(f"{asked.work}/{file}")) for file in asked.listed}
-    pages = [MemoryPage(file, text, date.fromisoformat(asked.listed[file])) for file, text in texts.items() if text is not None]
-    index_read = read.get(f"{asked.work}/{INDEX}")
+    directive = read_directive(run.directive)
+    wanted = [f"{directive.work}/{file}" for file in (INDEX, *directive.listed)] if directive.work else []
+    wanted += directive.logs
+    if unread := [path for path in wanted if path not in run.read]:
+        return [tool_call(DREAM, "Read", number + len(run.read), file_path=path) for number, path in enumerate(unread[:READS])]
+    texts = {file: _complete_text(run.read.get(f"{directive.work}/{file}")) for file in directive.listed}
+    pages = [
+        MemoryPage(file, text, date.fromisoformat(directive.listed[file])) for file, text in texts.items() if text is not None
+    ]
+    index_read = run.read.get(f"{directive.work}/{INDEX}")
     index = _complete_text(index_read)
     # Unlisted files may exist too: only a complete list shows that a file is gone.
-    change = tidy_pages(pages, index or "", lambda file: file in asked.listed or asked.more)
-    new = _distil(asked, pages, read, change)
-    writes = {f"{asked.work}/{file}": text for file, text in {**change.texts, **new}.items()}
+    change = tidy_pages(pages, index or "", lambda file: file in directive.listed or directive.more)
+    new = _distil(directive, pages, run.read, change)
+    writes = {f"{directive.work}/{file}": text for file, text in {**change.texts, **new}.items()}
     if change.index is not None and (index is not None or index_read is None or index_read.failed):
-        writes[f"{asked.work}/{INDEX}"] = change.index
-    if left := [path for path in writes if path not in wrote][: MOST_FILES - len(wrote)]:
-        return [tool_call(DREAM, "Write", number, file_path=path, content=writes[path]) for number, path in enumerate(left)]
-    return [{"type": "text", "text": _describe(change, len(new)) if wrote else NOTHING}]
+        writes[f"{directive.work}/{INDEX}"] = change.index
+    if unwritten := [path for path in writes if path not in run.wrote][: MOST_FILES - len(run.wrote)]:
+        return [tool_call(DREAM, "Write", number, file_path=path, content=writes[path]) for number, path in enumerate(unwritten)]
+    return [{"type": "text", "text": _describe(change, len(new)) if run.wrote else NOTHING}]
 
 
-def _distil(asked: DreamDirective, pages: Sequence[MemoryPage], read: Mapping[str, Done], change: Tidied) -> dict[str, str]:
+def _distil(directive: DreamDirective, pages: Sequence[MemoryPage], read: Mapping[str, Done], change: Tidied) -> dict[str, str]:
     """Return memories for what the daily logs say and no memory does; nothing if some memories were not read. The memories are the
     tidied ones: a log is processed once, so what it says about one of them must not be postponed."""
-    if asked.more or len(pages) < len(asked.listed):
+    if directive.more or len(pages) < len(directive.listed):
         return {}
-    texts = {path: _complete_text(read.get(path)) for path in asked.logs}
+    texts = {path: _complete_text(read.get(path)) for path in directive.logs}
     now = [page._replace(text=change.texts.get(page.file, page.text)) for page in pages]
-    logs = [DailyLog(day, text) for path, text in texts.items() if text and (day := _log_day(path))]
-    return distil_logs(logs, [page for page in now if page.text], asked.work)
-
-
-def _log_day(path: str) -> date | None:
-    found = _LOG_FILE.search(path)
-    return log_day(found[0]) if found else None
+    logs = [
+        DailyLog(day, text)
+        for path, text in texts.items()
+        if text and (file := _LOG_FILE.search(path)) and (day := log_day(file[0]))
+    ]
+    return distil_logs(logs, [page for page in now if page.text], directive.work)
 
 
 def _complete_text(read: Done | None) -> str | None:
@@ -182,7 +180,7 @@ def _describe(change: Tidied, new: int) -> str:
         (change.dated, "relative date", "made absolute"),
         (change.lines, "index line", "repaired"),
     )
-    said = ", ".join(f"{count:,} {plural(count, noun)} {done}" for count, noun, done in parts if count)
-    quoted = ", ".join(repr(line) for line in change.left[:MOST_QUOTED])
-    left = f" {counted(len(change.left), 'index line')} could not be repaired: {quoted}." if quoted else ""
-    return f"Memory was tidied by rules ({said or 'its index'}).{left}"
+    changes = ", ".join(f"{count:,} {plural(count, noun)} {verb}" for count, noun, verb in parts if count)
+    quoted = ", ".join(repr(line) for line in change.faulty[:MOST_QUOTED])
+    faulty = f" {counted(len(change.faulty), 'index line')} could not be repaired: {quoted}." if quoted else ""
+    return f"Memory was tidied by rules ({changes or 'its index'}).{faulty}"

@@ -13,18 +13,31 @@ The rules, in the order they are checked:
   such a memory's type needs approval.
 - If a change is not made, neither are the changes that depend on it, such as a merge on the text that takes over the facts.
 - A dream may add as many files as it removes, plus five, and more for pending daily logs.
+- A new statement may come from text that was planted in a transcript or a file. It may be right, but it does not come from the user: its
+  memory is marked with its origin and needs approval. Most words of a statement must occur in one memory or daily log, or in two that it
+  combines. Numbers do not count, since a dream writes dates out, and neither does a sentence of one or two words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from ...language.text import Text
-from ...memory.guard.facts import FactIndex, dropped, exact_words, facts_of, is_emptied, is_said
+from ...memory.guard.facts import (
+    SHORT_WORDS,
+    WORDED_ANEW,
+    FactIndex,
+    dropped,
+    exact_words,
+    facts_of,
+    folded_words,
+    is_emptied,
+    is_said,
+)
 from ...memory.store.contract import ChangeAuthor
 from ...memory.store.journal import JournalLine, digest_of
-from ...memory.store.topic import PERSONAL, fold_name, name_key, read_topic
+from ...memory.store.topic import PERSONAL, fold_name, name_key, origin_of, read_topic
 from .record import SkippedChange
 
 Author: TypeAlias = ChangeAuthor | Literal["outside"]
@@ -42,9 +55,14 @@ NEW_A_LOG = 10
 MOST_CHARS = 16_000
 # More than anyone reviews for one dream. The rest is reported and skipped.
 MOST_WAITING = 40
+# A statement is combined from the texts closest to it.
+CLOSEST = 2
+ORIGIN = "dream"
 
 TOO_MANY = Text("exceeds the limit of {limit} changes that may wait for approval", limit=MOST_WAITING)
 RETYPED = "would no longer be a memory about you or your preferences"
+UNHEARD = "says something that no memory and no daily log said before"
+MOVED = "takes over what a memory of another kind or origin says"
 THEIRS = "was changed by someone else while the dream ran; their version stays"
 
 
@@ -91,7 +109,7 @@ def removal_cap(topics: int) -> int:
 
 def plan_dream(
     base: Mapping[str, str],
-    there: Mapping[str, str],
+    current: Mapping[str, str],
     work: Mapping[str, str],
     *,
     authors: Mapping[str, Author],
@@ -99,16 +117,21 @@ def plan_dream(
     new: int = NEW_BEYOND_REMOVED,
     lately: int = 0,
 ) -> DreamPlan:
-    """Plan the changes. `base`: the copied files with their original digests; `there`: the texts of all topic files now; `work`: the
+    """Plan the changes. `base`: the copied files with their original digests; `current`: the texts of all topic files now; `work`: the
     texts of the copy now. `ignored` are entries of the copy that do not count; they are not taken for removals. `new`: how many files may
     be added beyond those removed; daily logs raise it. `lately`: how many memories dreams have removed within a day."""
     ignored = frozenset(ignored)
-    wanted, refused = _find_changes(base, there, work, ignored)
-    ordered = sorted(_judge_changes(wanted, there, authors), key=lambda change: (change.text is None, change.file))
+    wanted, refused = _find_changes(base, current, work, ignored)
+    texts = {change.file: change.text for change in wanted if change.text is not None}
+    gone = {change.file for change in wanted if change.text is None}
+    others = FactIndex({file: text for file, text in current.items() if file not in texts and file not in gone})
+    pages = {file: text for file, text in texts.items() if len(text) <= max(MOST_CHARS, len(current.get(file, "")))}
+    judged = [_judge_change(change, current, pages, others, authors) for change in wanted]
+    ordered = sorted(judged, key=lambda change: (change.text is None, change.file))
     whole = not any(file.endswith(".md") for file in ignored) and not any(_is_covered(file, ignored) for file in base)
-    done = _apply_cap(without(DreamPlan(tuple(ordered)), refused), len(base), lately, whole=whole)
-    done = _limit_counts(propagate_approval(_limit_drops(done, there)), new)
-    return without(done, _find_name_clashes(done, there))
+    plan = _apply_cap(without(DreamPlan(tuple(ordered)), refused), len(base), lately, whole=whole)
+    plan = _limit_counts(propagate_approval(_limit_drops(plan, current)), new)
+    return without(plan, _find_name_clashes(plan, current))
 
 
 def _apply_cap(plan: DreamPlan, topics: int, lately: int, *, whole: bool) -> DreamPlan:
@@ -130,20 +153,20 @@ def _apply_cap(plan: DreamPlan, topics: int, lately: int, *, whole: bool) -> Dre
     return require_approval(plan, why, lambda change: change.counts)
 
 
-def _limit_drops(plan: DreamPlan, there: Mapping[str, str]) -> DreamPlan:
+def _limit_drops(plan: DreamPlan, current: Mapping[str, str]) -> DreamPlan:
     """Require approval if many small rewrites together drop as much as one large removal."""
-    drops, said = sum(change.drops for change in plan.changes), 0
+    drops, facts = sum(change.drops for change in plan.changes), 0
     if drops <= LEAST_FACTS:
         return plan
-    for text in there.values():
-        said += len(facts_of(text).each)
-        if said >= SHARE * drops:
+    for text in current.values():
+        facts += len(facts_of(text).each)
+        if facts >= SHARE * drops:
             return plan  # a large memory need not be counted completely
     why = Text(
         "the dream would drop {drops} of {n} fact; the limit without approval is a tenth|the dream would "
         "drop {drops} of {n} facts; the limit without approval is a tenth",
         drops=drops,
-        n=said,
+        n=facts,
     )
     return require_approval(plan, why, lambda change: change.drops > 0)
 
@@ -154,7 +177,7 @@ def require_approval(plan: DreamPlan, why: str, which: Callable[[DreamChange], b
 
 
 def _find_changes(
-    base: Mapping[str, str], there: Mapping[str, str], work: Mapping[str, str], ignored: Collection[str]
+    base: Mapping[str, str], current: Mapping[str, str], work: Mapping[str, str], ignored: Collection[str]
 ) -> tuple[list[DreamChange], dict[str, str]]:
     """Return all differences, and the refused files with reasons. A merge into a refused file is judged as a merge, but not made."""
     wanted, refused = list[DreamChange](), dict[str, str]()
@@ -163,16 +186,16 @@ def _find_changes(
         if _is_covered(file, ignored) or (text is not None and digest_of(text.encode()) == digest):
             continue
         wanted.append(DreamChange(file, text if text is not None and text.strip() else None))
-        if file not in there or digest_of(there[file].encode()) != digest:
+        if file not in current or digest_of(current[file].encode()) != digest:
             refused[file] = THEIRS
-    taken = {fold_name(file) for file in there}
+    names = {fold_name(file) for file in current}
     for file, text in work.items():
         if file in base or not text.strip():
             continue
         wanted.append(DreamChange(file, text, new=True))
-        if fold_name(file) in taken:
+        if fold_name(file) in names:
             refused[file] = "is the file of another memory, which stays"
-        taken.add(fold_name(file))
+        names.add(fold_name(file))
     return wanted, refused
 
 
@@ -182,41 +205,33 @@ def _is_covered(file: str, ignored: Collection[str]) -> bool:
     return any("/".join(parts[:depth]) in ignored for depth in range(1, len(parts) + 1))
 
 
-def _judge_changes(wanted: list[DreamChange], there: Mapping[str, str], authors: Mapping[str, Author]) -> list[DreamChange]:
-    """Add to each change what it depends on, whether it counts, and whether the user wrote the file."""
-    texts = {change.file: change.text for change in wanted if change.text is not None}
-    gone = {change.file for change in wanted if change.text is None}
-    others = FactIndex({file: text for file, text in there.items() if file not in texts and file not in gone})
-    pages = {file: text for file, text in texts.items() if len(text) <= max(MOST_CHARS, len(there.get(file, "")))}
-    return [_judge_change(change, there, pages, others, authors) for change in wanted]
-
-
 def _judge_change(
     change: DreamChange,
-    there: Mapping[str, str],
+    current: Mapping[str, str],
     texts: Mapping[str, str],
     others: FactIndex,
     authors: Mapping[str, Author],
 ) -> DreamChange:
-    if change.new or change.file not in there:
+    """Add to a change what it depends on, whether it counts, and whether the user wrote the file."""
+    if change.new or change.file not in current:
         return change
-    old = there[change.file]
+    old = current[change.file]
     own, fits = () if change.text is None else (change.text,), _fits(old)
-    needs, told, lost = dict[str, None](), set[str](), False
+    needs, elsewhere, lost = dict[str, None](), set[str](), False
     for fact in facts_of(old).each:
         if any(is_said(fact, text) for text in own):
             continue
         # Changed texts first: that is where the facts of a merge go.
-        tellers = (file for file, text in texts.items() if file != change.file and is_said(fact, text) and fits(text))
-        teller = next(tellers, None)
-        if teller is not None:
-            needs[teller] = None
-        elif not lost and (elsewhere := others.of(fact, fits)) is not None:
-            told.add(elsewhere)
+        sources = (file for file, text in texts.items() if file != change.file and is_said(fact, text) and fits(text))
+        source = next(sources, None)
+        if source is not None:
+            needs[source] = None
+        elif not lost and (source := others.of(fact, fits)) is not None:
+            elsewhere.add(source)
         else:
             lost = True
     moved = [texts[file] for file in needs]
-    spelled = {word for text in (*own, *moved, *(there[file] for file in told)) for word in exact_words(text)}
+    spelled = {word for text in (*own, *moved, *(current[file] for file in elsewhere)) for word in exact_words(text)}
     lost = lost or not exact_words(old) <= spelled
     counts = lost and (change.text is None or is_emptied(old, [*own, *moved]))
     drops = dropped(old, [*own, *moved]) if lost and not counts else 0
@@ -227,10 +242,10 @@ def _judge_change(
 
 def _fits(old: str) -> Callable[[str], bool]:
     """Return which texts may take over this one's facts: for memories about the user, only memories of that kind."""
-    return _is_personal if _is_personal(old) else lambda _: True
+    return is_personal if is_personal(old) else lambda _: True
 
 
-def _is_personal(text: str) -> bool:
+def is_personal(text: str) -> bool:
     return read_topic("", text, 0).type in PERSONAL
 
 
@@ -243,6 +258,47 @@ def propagate_approval(plan: DreamPlan) -> DreamPlan:
         changes = tuple(change._replace(waits=why) if change.file in more else change for change in changes)
         waiting |= more
     return plan._replace(changes=changes)
+
+
+def hold_back_new(plan: DreamPlan, current: Mapping[str, str], logs: Sequence[str]) -> DreamPlan:
+    """Require approval for memories that say something new, and for what depends on them.
+
+    What a memory about the user says must come from memories about the user, and what came from elsewhere stays marked with its origin.
+    """
+    everything = KnownWords([*current.values(), *logs])
+    topics = {file: read_topic(file, text, 0) for file, text in current.items()}
+    alike, reasons = dict[tuple[bool, str], KnownWords](), dict[str, str]()
+    for change in plan.changes:
+        if change.text is None:
+            continue
+        if everything.new_statement(change.text) is not None:
+            reasons[change.file] = UNHEARD
+            continue
+        origin = origin_of(topics[change.file]) if change.file in topics else ""
+        key = (is_personal(change.text), origin)
+        if key not in alike:
+            fitting = (file for file, topic in topics.items() if topic.type in PERSONAL or not key[0])
+            alike[key] = KnownWords([*(current[file] for file in fitting if origin_of(topics[file]) in ("", origin)), *logs])
+        if alike[key].new_statement(change.text) is not None:
+            reasons[change.file] = MOVED
+    changes = (change._replace(waits=change.waits or reasons.get(change.file, "")) for change in plan.changes)
+    return propagate_approval(plan._replace(changes=tuple(changes))) if reasons else plan
+
+
+class KnownWords:
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = [frozenset(folded_words(text).split()) for text in texts]
+
+    def new_statement(self, text: str) -> str | None:
+        """Return the first statement of a memory that no text has; None if all of them are known."""
+        return next((fact for fact in facts_of(text).each if not self._has(fact)), None)
+
+    def _has(self, fact: str) -> bool:
+        words = frozenset(word for word in fact.split() if not word.isdigit())
+        if len(words) < SHORT_WORDS:
+            return True
+        best = sorted((words & text for text in self._texts), key=len, reverse=True)[:CLOSEST]
+        return len(frozenset().union(*best)) >= WORDED_ANEW * len(words)
 
 
 def _limit_counts(plan: DreamPlan, most: int) -> DreamPlan:
@@ -259,19 +315,19 @@ def _limit_counts(plan: DreamPlan, most: int) -> DreamPlan:
     return without(plan, dict.fromkeys(new[room:], why) | dict.fromkeys(many, TOO_MANY))
 
 
-def _find_name_clashes(plan: DreamPlan, there: Mapping[str, str]) -> dict[str, str]:
+def _find_name_clashes(plan: DreamPlan, current: Mapping[str, str]) -> dict[str, str]:
     """Find files whose name will belong to another memory: one that stays, or an earlier one."""
     changed = {change.file: _topic_name(change.file, change.text) for change in plan.done if change.text is not None}
-    if all(file in there and name_key(_topic_name(file, there[file])) == name_key(name) for file, name in changed.items()):
+    if all(file in current and name_key(_topic_name(file, current[file])) == name_key(name) for file, name in changed.items()):
         return {}  # no name changes
     gone = {change.file for change in plan.done}
-    owners = {name_key(_topic_name(file, text)): file for file, text in there.items() if file not in gone}
-    found = dict[str, str]()
+    owners = {name_key(_topic_name(file, text)): file for file, text in current.items() if file not in gone}
+    clashes = dict[str, str]()
     for file, name in changed.items():
         owner = owners.setdefault(name_key(name), file)
         if owner != file:
-            found[file] = Text("has the name {name!r}, which the memory in {owner} already has", name=name, owner=owner)
-    return found
+            clashes[file] = Text("has the name {name!r}, which the memory in {owner} already has", name=name, owner=owner)
+    return clashes
 
 
 def _topic_name(file: str, text: str) -> str:
@@ -287,10 +343,10 @@ def without(plan: DreamPlan, refused: Mapping[str, str]) -> DreamPlan:
         if change.file not in gone and any(file in gone for file in change.needs)
     }:
         gone |= more
-    here = {change.file for change in plan.changes}
+    files = {change.file for change in plan.changes}
     return DreamPlan(
         tuple(change for change in plan.changes if change.file not in gone),
-        (*plan.skipped, *(SkippedChange(file, why) for file, why in gone.items() if file in here)),
+        (*plan.skipped, *(SkippedChange(file, why) for file, why in gone.items() if file in files)),
         plan.listing,
         plan.asked,
     )
@@ -304,14 +360,10 @@ def find_authors(lines: Iterable[JournalLine], digests: Mapping[str, str]) -> di
         if line.action == "rename":
             wrote[line.file, line.digest] = wrote.get((line.was, line.digest), "outside")
             continue
-        if not line.digest or _has_no_author(line):
+        put_back = line.action == "restore" and line.why is not None and line.why.dream is not None
+        if not line.digest or put_back or line.action in ("undone", "keep"):
             continue
         who: Author = line.why.who if line.why is not None else "outside"
         own = who != "dream" or not line.before
         wrote[line.file, line.digest] = who if own else wrote.get((line.file, line.before), "outside")
     return {file: wrote.get((file, digest), "outside") for file, digest in digests.items()}
-
-
-def _has_no_author(line: JournalLine) -> bool:
-    put_back = line.action == "restore" and line.why is not None and line.why.dream is not None
-    return put_back or line.action in ("undone", "keep")

@@ -85,8 +85,8 @@ class DreamRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def written(self) -> tuple[list[str], list[str]]:
         """Return the topic files that the dream added, and those it changed."""
-        rest = [file for file in self.files if file not in (*self.removed, *self.merged, INDEX)]
-        return [file for file in rest if file in self.added], [file for file in rest if file not in self.added]
+        files = [file for file in self.files if file not in (*self.removed, *self.merged, INDEX)]
+        return [file for file in files if file in self.added], [file for file in files if file not in self.added]
 
 
 def new_id(now: float) -> str:
@@ -106,17 +106,17 @@ def read_record(root: RootDir, dream: str) -> DreamRecord | None:
         return None
     try:
         data = root.read_bytes(_path(dream), _RECORD_BYTES)
-        found = msgspec.json.decode(data or b"", type=DreamRecord)
+        record = msgspec.json.decode(data or b"", type=DreamRecord)
     except (DiskError, *UNDECODABLE):
         return None
-    return found if found.id == dream else None
+    return record if record.id == dream else None
 
 
 def read_records(root: RootDir) -> list[DreamRecord]:
     """Return the records of all kept dreams, newest first. Invalid records are skipped."""
-    found = (read_record(root, name) for name in dream_ids(root))
+    records = (read_record(root, name) for name in dream_ids(root))
     # Sort by start time, since two ids of the same minute have no order.
-    return sorted((record for record in found if record is not None), key=lambda record: (-record.started, record.id))
+    return sorted((record for record in records if record is not None), key=lambda record: (-record.started, record.id))
 
 
 def dream_ids(root: RootDir) -> list[str]:

@@ -109,18 +109,14 @@ class DreamWatch:
 
     def _watch(self) -> None:
         while not self._over.wait(LOOK_SECONDS):
-            self.why = self._stop_reason()
+            try:
+                killed = is_kill_requested(self._root, self._dream)
+            except DiskError:
+                continue  # not a valid stop request
+            self.why = "killed" if killed else "overdue" if self._hold.overdue() else ""
             if self.why:
                 self._abort.set()
                 return
-
-    def _stop_reason(self) -> Literal["", "killed", "overdue"]:
-        try:
-            if is_kill_requested(self._root, self._dream):
-                return "killed"
-        except DiskError:
-            return ""  # not a valid stop request
-        return "overdue" if self._hold.overdue() else ""
 
     def __enter__(self) -> Self:
         self._thread.start()

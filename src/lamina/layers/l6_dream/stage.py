@@ -76,19 +76,14 @@ def stage_copy(gated: GatedStore, record: DreamRecord) -> DreamStage:
         index = root.read_bytes(INDEX, MOST_INDEX)
         if index is not None:
             work.write_new({INDEX: index})
-        return DreamStage(path, _copy_topics(gated, work), index)
-
-
-def _copy_topics(gated: GatedStore, work: RootDir) -> dict[str, str]:
-    root, base, size = gated.store.root, dict[str, str](), 0
-    files = sorted(found.file for found in gated.store.topic_files.files())
-    for texts in _read_text_files(root, files):
-        base |= {file: digest_of(data) for file, data in texts.items()}
-        size += sum(map(len, texts.values()))
-        if len(base) > MOST_FILES or size > MOST_COPIED:
-            raise DiskError(str(root.path), "is too large for a dream", "move files that are not memories elsewhere")
-        work.write_new(texts)
-    return base
+        base, size = dict[str, str](), 0
+        for texts in _read_text_files(root, sorted(topic.file for topic in gated.store.topic_files.files())):
+            base |= {file: digest_of(data) for file, data in texts.items()}
+            size += sum(map(len, texts.values()))
+            if len(base) > MOST_FILES or size > MOST_COPIED:
+                raise DiskError(str(root.path), "is too large for a dream", "move files that are not memories elsewhere")
+            work.write_new(texts)
+        return DreamStage(path, base, index)
 
 
 def _is_text(data: bytes) -> bool:
@@ -102,12 +97,12 @@ def _is_text(data: bytes) -> bool:
 
 def read_copy(stage: DreamStage) -> StagedWork:
     """Read the copy as the dream left it."""
-    found = survey(stage.path, most=2 * MOST_FILES)
-    if found is None or not found.whole:
+    tree = survey(stage.path, most=2 * MOST_FILES)
+    if tree is None or not tree.whole:
         raise DiskError(str(stage.path), "is missing or too large for a memory", "nothing was changed; start the dream again")
-    ignored = {seen.path: problem for seen in found.entries if (problem := _problem(seen))}
-    usable = [seen.path for seen in found.entries if seen.path not in ignored]
-    ignored |= dict.fromkeys(found.unread, "could not be read")
+    ignored = {entry.path: problem for entry in tree.entries if (problem := _problem(entry))}
+    usable = [entry.path for entry in tree.entries if entry.path not in ignored]
+    ignored |= dict.fromkeys(tree.unread, "could not be read")
     with RootDir.open(stage.path, create=False) as work:
         texts = _read_topics(work, usable)
         data = work.read_bytes(INDEX, MOST_INDEX) if INDEX in usable else None
@@ -116,21 +111,21 @@ def read_copy(stage: DreamStage) -> StagedWork:
     return StagedWork(texts, data.decode("utf-8", "replace") if data is not None else None, ignored)
 
 
-def _problem(seen: SurveyedEntry) -> str:
+def _problem(entry: SurveyedEntry) -> str:
     """Return why an entry of the copy is ignored, or "" if it counts."""
-    if seen.kind == "directory":
+    if entry.kind == "directory":
         return ""
-    if seen.kind != "file" or seen.links > 1 or not seen.ours:
+    if entry.kind != "file" or entry.links > 1 or not entry.ours:
         return "is not a regular file"
-    if not is_topic(seen.path) and seen.path != INDEX:
+    if not is_topic(entry.path) and entry.path != INDEX:
         return "is not a memory file"
-    limit = MOST_INDEX if seen.path == INDEX else MOST_READ
-    return "is too large for a memory" if seen.size >= limit else ""
+    limit = MOST_INDEX if entry.path == INDEX else MOST_READ
+    return "is too large for a memory" if entry.size >= limit else ""
 
 
 def read_topics(gated: GatedStore) -> dict[str, str]:
     """Return the current texts of the topic files that a dream may change."""
-    return _read_topics(gated.store.root, sorted(found.file for found in gated.store.topic_files.files()))
+    return _read_topics(gated.store.root, sorted(topic.file for topic in gated.store.topic_files.files()))
 
 
 def _read_topics(root: RootDir, files: Iterable[str]) -> dict[str, str]:
@@ -139,20 +134,20 @@ def _read_topics(root: RootDir, files: Iterable[str]) -> dict[str, str]:
 
 
 def _read_text_files(root: RootDir, files: list[str]) -> Iterator[dict[str, bytes]]:
-    for at in range(0, len(files), _BATCH):
-        found = read_heads(root, files[at : at + _BATCH], MOST_READ)
-        yield {file: data for file, data in found.items() if _is_text(data)}
+    for start in range(0, len(files), _BATCH):
+        contents = read_heads(root, files[start : start + _BATCH], MOST_READ)
+        yield {file: data for file, data in contents.items() if _is_text(data)}
 
 
 def end_dream(root: RootDir, record: DreamRecord, *, status: Status, now: float, why: str = "") -> DreamRecord:
     """Finish the dream: remove its copy and record the outcome. A dream that was stopped while memories changed keeps its record, so that
     recovery can take it back. A record that already has an outcome keeps it."""
-    there = read_record(root, record.id)
-    if there is None or (there.status == "running" and there.phase != "applying"):
+    stored = read_record(root, record.id)
+    if stored is None or (stored.status == "running" and stored.phase != "applying"):
         record = msgspec.structs.replace(record, status=status, ended=now, why=why or record.why)
         write_record(root, record)
     else:
-        record = there
+        record = stored
     remove_copy(root, record.id)
     prune_dreams(root)
     return record
@@ -165,10 +160,10 @@ def remove_copy(root: RootDir, dream: str) -> None:
 
 def prune_dreams(root: RootDir) -> None:
     """Remove dreams beyond the number kept, and directories without a record."""
-    known = read_records(root)
-    finished = [record for record in known if not is_open(record)]
+    records = read_records(root)
+    finished = [record for record in records if not is_open(record)]
     changing = [record.id for record in finished if is_real(record)]
     others = [record.id for record in finished if not is_real(record)]
-    names = {record.id for record in known}
+    names = {record.id for record in records}
     for name in (*changing[KEPT:], *others[KEPT:], *(name for name in dream_ids(root) if name not in names)):
         remove_tree(root.path / DIRECTORY / name)

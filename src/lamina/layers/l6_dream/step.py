@@ -3,12 +3,17 @@
     after_turn     end of a turn, past the time gate: check the more expensive gates, then start the dream
     _take_result   result of the dream: what it changed and cost, or why it failed
 
+A dream that has no agent's prompt and tools to share (started by hand, or under a host without file tools) brings its own, and shares no
+cache with a conversation. Its tools have a fork's permissions: they read inside the project, search transcripts narrowly, and write only
+the copy of the memory directory.
+
 The conversation never waits for a dream. The lock, the copy and the run belong to the job's thread, which has no reference to the
 conversation. The changes of a dream are recorded in memory itself (`.dreams/`); the log gets an event.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -18,42 +23,45 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from ...conversation.forks import ForkDriver, cache_figures, ended, failed, hand_over
+from ...conversation.request import Prompt
 from ...conversation.state import Conversation, seconds_between
-from ...core.blocks import ToolUse, Wire
+from ...core.blocks import ToolUse, Wire, text
 from ...core.budget import limits_of
 from ...core.errors import DiskError, clause
 from ...core.reach import tool_names
+from ...core.settings.resolution import Settings
 from ...disk.locks.dream_lock import DreamLock
 from ...disk.trees.rootdir import RootDir
 from ...fork.background import LOCAL, AskSide, JobResult, Meter
-from ...fork.handover import altered
+from ...fork.handover import Handover, altered
 from ...fork.host import MemoryAccess
-from ...fork.tool_runner import ToolRunner
+from ...fork.tool_runner import ToolRunner, tool_runner_for
 from ...language.text import Text
 from ...language.wording import plural
-from ...memory.store.daily_logs import days_to_distil
+from ...memory.instructions import memory_instructions
+from ...memory.store.scopes import MemoryLocation
 from ...memory.store.topic import INDEX
 from ...tools.permissions.decision import decide
 from ...tools.permissions.request import Allow, Deny
+from ...tools.permissions.rules import read_rules
 from ...tools.read_state import ReadState
+from ...tools.registry import builtin_tools
+from ...tools.tool import Tool, definition
 from .bounds import DreamBounds
 from .gates import (
     MOST_FAILURES,
     DreamStop,
     check_empty,
-    check_sessions,
+    check_new,
     check_throttle,
     check_time,
-    count_newer,
     find_off,
     find_stop,
     searchable_places,
-    transcript_places,
 )
-from .own_prompt import file_tools, own_handover, own_tool_runner
 from .record import DreamRecord
 from .run import DreamOrder, DreamOutcome, PerformWith, run_dream
-from .trigger import DREAM, ENDING_SECONDS, DreamState, stat_lock, tell_once
+from .trigger import DREAM, ENDING_SECONDS, DreamState, find_time_stop, tell_once
 
 PAUSED = Text("Dreams are off for the rest of this session: they failed {limit} times in a row.", limit=MOST_FAILURES)
 ON_DISK = Text("The dream failed because of a disk error: {why}. Memory is unchanged, and the next dream starts over.")
@@ -64,37 +72,30 @@ HALF = Text(
 NEEDED = frozenset({"Read", "Write"})
 # Number of files named in an event; the record names them all.
 MOST_TOLD = 20
+# Fits a long memory, and every known model can produce that much.
+MAX_TOKENS = 8_000
+# What the directive names. Under another program's loop a dream runs no commands.
+FILE_TOOLS = ("Read", "Write", "Edit", "Grep", "Glob")
 
 
 def after_turn(c: Conversation, lent: MemoryAccess) -> None:
-    stop = _find_gate(c, lent)
+    if (stop := _find_cheap_gate(c)) is None:
+        c.layer_state(DreamState).looked_at = c.clock()
+        stop = _find_expensive_gate(c, lent)
     if stop is not None:
         if stop.gate != "throttle":
             tell_once(c, stop)
         return
-    shared = _shared_runner(c)
+    # The conversation's tools, if they are those a dream needs, and are in its prompt.
+    shared = c.host.tool_runner
+    if shared is not None and not {tool.name for tool in shared.tools} & set(tool_names(c.prompt.tools)) >= NEEDED:
+        shared = None
     order = _make_order(c, lent, shares=shared is not None)
     runner = shared or own_tool_runner(file_tools(), cwd=c.cwd, environ={}, home=c.home, place=lent.place, settings=c.settings)
     perform_with = dream_tool_runner(runner, c.ask_side, order.cwd)
     c.background.start(
         DREAM, lambda abort: run_dream(order, perform_with, abort), partial(_take_result, c), settles=ENDING_SECONDS
     )
-
-
-def _shared_runner(c: Conversation) -> ToolRunner | None:
-    """Return the conversation's tools if they are those a dream needs, and are in its prompt; None: the dream brings its own."""
-    runner = c.host.tool_runner
-    if runner is None or not {tool.name for tool in runner.tools} & set(tool_names(c.prompt.tools)) >= NEEDED:
-        return None
-    return runner
-
-
-def _find_gate(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
-    """Check the gates after the time gate, cheapest first."""
-    if (stop := _find_cheap_gate(c)) is not None:
-        return stop
-    c.layer_state(DreamState).looked_at = c.clock()
-    return _find_expensive_gate(c, lent)
 
 
 def _find_cheap_gate(c: Conversation) -> DreamStop | None:
@@ -113,7 +114,13 @@ def _local_day(moment: str) -> str:
 
 
 def _find_expensive_gate(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
-    if (stop := check_empty(lent.place.path) or _check_new(c, lent)) is not None:
+    if (stop := check_empty(lent.place.path)) is not None:
+        return stop
+    own, now = c.store.path, datetime.fromisoformat(c.clock()).timestamp()
+    with RootDir.open(lent.place.path, create=False) as root:
+        last_ns = DreamLock(root).last_ns()
+        stop = check_new(root, c.settings, last_ns=last_ns, now=now, transcripts=_own_transcripts(c), own=own)
+    if stop is not None:
         return stop
     return None if c.background.allows(DREAM) else DreamStop("budget", "today's budget for background work is used up")
 
@@ -125,27 +132,12 @@ def find_next_stop(c: Conversation) -> DreamStop | None:
         return DreamStop("agent", "this is not an interactive chat with memory")
     if c.background.running(DREAM) is not None:
         return DreamStop("lock", "a dream of this session is running")
-    last, now_ns = stat_lock(lent), int(datetime.fromisoformat(c.clock()).timestamp() * 1e9)
-    last_ns = last.st_mtime_ns if last is not None else None
-    too_soon = check_time(last_ns, now_ns, hours=c.settings.dream_hours, daily=c.settings.assistant)
+    too_soon = find_time_stop(c, lent)
     # That sessions were counted a moment ago is the reason only if nothing else is.
     stop = _find_cheap_gate(c)
     if stop is not None and stop.gate != "throttle":
         return stop
     return too_soon or _find_expensive_gate(c, lent) or stop
-
-
-def _check_new(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
-    """Stop unless there were enough sessions or, in assistant mode, a daily log of a past day."""
-    wanted = c.settings.dream_sessions
-    with RootDir.open(lent.place.path, create=False) as root:
-        last = DreamLock(root).last_ns()
-        if c.settings.assistant:
-            now = datetime.fromisoformat(c.clock()).timestamp()
-            logs = days_to_distil(root, last / 1e9 if last is not None else None, now)
-            return None if logs else DreamStop("nothing", "no earlier day has a new daily log, and today's waits for midnight")
-        found = count_newer(transcript_places(root, _own_transcripts(c)), last, own=c.store.path, enough=wanted)
-    return check_sessions(found, wanted=wanted)
 
 
 def _own_transcripts(c: Conversation) -> Path | None:
@@ -204,21 +196,68 @@ def dream_tool_runner(tool_runner: ToolRunner, ask: AskSide | Meter, cwd: Path) 
     return within
 
 
+# The prompt and the tools of a dream that shares none
+
+
+def file_tools() -> tuple[Tool, ...]:
+    return tuple(tool for tool in builtin_tools() if tool.name in FILE_TOOLS)
+
+
+def own_handover(
+    model: str, ttl: str | None, tools: Sequence[Tool], place: MemoryLocation, settings: Settings, system: Sequence[Wire] = ()
+) -> Handover:
+    """Return a request without messages: the system prompt with the memory section, and the tools."""
+    section = memory_instructions(
+        place=place,
+        mode=settings.memory_mode["private"],
+        tools=[tool.name for tool in tools],
+        index=False,
+        past=settings.past_search,
+        transcripts=None,
+        extra=settings.extra_guidelines,
+    )
+    blocks = [*system, text(section).wire] if section.strip() else list(system)
+    prompt = Prompt(model, MAX_TOKENS, blocks, [definition(tool) for tool in tools], {}, ttl)
+    return Handover(prompt.head, (), {}, prompt.base, 0, b"", ttl, broken="branch")
+
+
+def own_tool_runner(
+    tools: Sequence[Tool],
+    *,
+    cwd: Path,
+    environ: Mapping[str, str],
+    home: Path | None,
+    place: MemoryLocation,
+    settings: Settings,
+) -> ToolRunner:
+    rules = read_rules(settings.permissions)
+    return tool_runner_for(
+        tools,
+        cwd=cwd,
+        environ=environ,
+        home=home,
+        memory_dir=place.path,
+        mode=lambda: "read-only",  # a fork's permissions apply: nobody is asked
+        rules=lambda: rules,
+        readable=(place.team,) if place.team is not None else (),
+    )
+
+
 # Results
 
 
-def _take_result(c: Conversation, one: JobResult) -> None:
-    if one.error is not None:  # our own fault, or a disk error before there was a record
-        _record_failure(c, {"failed": str(one.error) or type(one.error).__name__}, stopped=False)
-        if isinstance(one.error, DiskError | OSError):
-            c.notify(Text(ON_DISK, why=clause(one.error)))
+def _take_result(c: Conversation, result: JobResult) -> None:
+    if result.error is not None:  # our own fault, or a disk error before there was a record
+        _record_failure(c, {"failed": str(result.error) or type(result.error).__name__}, stopped=False)
+        if isinstance(result.error, DiskError | OSError):
+            c.notify(Text(ON_DISK, why=clause(result.error)))
         return
-    outcome: DreamOutcome = one.value
+    outcome: DreamOutcome = result.value
     c.notify(*outcome.recovered)
     if outcome.error is not None:
         failed(c, DREAM, outcome.error)
     if outcome.fork is not None:
-        ended(c, DREAM, outcome.fork, one.seconds)
+        ended(c, DREAM, outcome.fork, result.seconds)
     if outcome.stop is not None or outcome.record is None:
         if outcome.stop is not None:
             tell_once(c, outcome.stop)
@@ -242,27 +281,27 @@ def _take_result(c: Conversation, one: JobResult) -> None:
             assert_never(record.status)
 
 
-def _record_failure(c: Conversation, told: Wire, *, stopped: bool) -> None:
+def _record_failure(c: Conversation, event: Wire, *, stopped: bool) -> None:
     state = c.layer_state(DreamState)
     state.failures += not stopped
-    c.record_event(DREAM, told)
+    c.record_event(DREAM, event)
     if state.failures == MOST_FAILURES and PAUSED not in c.notices:
-        c.notify(Text("{sentence} Last reason: {failed}", sentence=PAUSED, failed=told["failed"]))
+        c.notify(Text("{sentence} Last reason: {failed}", sentence=PAUSED, failed=event["failed"]))
 
 
 def _event_data(record: DreamRecord, outcome: DreamOutcome) -> Wire:
-    told: Wire = {
+    event: Wire = {
         "id": record.id,
         "files": list(record.files[:MOST_TOLD]),
         "removed": len(record.removed),
         "merged": len(record.merged),
         "waiting": len(record.waiting),
-        "skipped": [[one.file, one.why] for one in record.skipped[:MOST_TOLD]],
+        "skipped": [[change.file, change.why] for change in record.skipped[:MOST_TOLD]],
         "why": record.why,
     }
     if (fork := outcome.fork) is not None:
-        told |= {**cache_figures(fork), "denied": fork.denied}
-    return told
+        event |= {**cache_figures(fork), "denied": fork.denied}
+    return event
 
 
 def describe_dream(record: DreamRecord) -> str:
@@ -276,7 +315,7 @@ def describe_dream(record: DreamRecord) -> str:
         (int(INDEX in record.files), "repaired the index"),
         (waiting, f"{{}} {plural(waiting, 'needs', 'need')} your approval (`lamina inbox`)"),
     )
-    shown = [text.format(count) for count, text in parts if count > 0]
-    if not shown:
+    changes = [form.format(count) for count, form in parts if count > 0]
+    if not changes:
         return "Dream finished: memory is in order, nothing was changed."
-    return Text("Dream finished: {shown}. Undo with `lamina dream --undo`.", shown=", ".join(shown))
+    return Text("Dream finished: {shown}. Undo with `lamina dream --undo`.", shown=", ".join(changes))

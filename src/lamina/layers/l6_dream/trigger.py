@@ -42,17 +42,21 @@ def begin_dream(c: Conversation) -> None:
         state.registered = register_place(lent.place.path, c.store.path.parent)
     if not lent.interactive or c.background.running(DREAM) is not None:
         return
-    from .gates import check_time
-
-    lock, now_ns = stat_lock(lent), int(datetime.fromisoformat(c.clock()).timestamp() * 1e9)
-    last_ns = lock.st_mtime_ns if lock is not None else None
-    stop = check_time(last_ns, now_ns, hours=c.settings.dream_hours, daily=c.settings.assistant)
-    if stop is not None:
+    if (stop := find_time_stop(c, lent)) is not None:
         tell_once(c, stop)
         return
     from .step import after_turn
 
     after_turn(c, lent)
+
+
+def find_time_stop(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
+    """Check the time gate, by the time of the lock file."""
+    from .gates import check_time
+
+    lock, now_ns = stat_lock(lent), int(datetime.fromisoformat(c.clock()).timestamp() * 1e9)
+    last_ns = lock.st_mtime_ns if lock is not None else None
+    return check_time(last_ns, now_ns, hours=c.settings.dream_hours, daily=c.settings.assistant)
 
 
 def stat_lock(lent: MemoryAccess) -> os.stat_result | None:

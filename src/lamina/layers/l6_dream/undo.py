@@ -67,18 +67,19 @@ class UndoneDream(NamedTuple):
     waiting: int = 0
 
 
-def _undone(record: DreamRecord, done: UndoneSet) -> UndoneDream:
-    back, left = (change.file for change in done.back), (SkippedChange(change.file, change.problem) for change in done.left)
-    return UndoneDream(record, tuple(back), tuple(left), (), done.act, done.withdrawn, done.waiting)
+def _undone(record: DreamRecord, undone: UndoneSet) -> UndoneDream:
+    skipped = tuple(SkippedChange(change.file, change.problem) for change in undone.left)
+    back = tuple(change.file for change in undone.back)
+    return UndoneDream(record, back, skipped, (), undone.act, undone.withdrawn, undone.waiting)
 
 
 def take_back(gated: GatedStore, record: DreamRecord, *, now: float, why: str) -> UndoneDream:
     """Undo what a dream has applied, and mark its record as failed."""
-    done = gated.undo([record.id], why=ChangeReason("dream", f"reverted dream {record.id}: {why}"))
+    undone = gated.undo([record.id], why=ChangeReason("dream", f"reverted dream {record.id}: {why}"))
     ended = msgspec.structs.replace(record, status="failed", phase="applied", ended=now, why=why, files=(), waiting=())
     ended = msgspec.structs.replace(ended, removed=(), merged=(), added=())
     write_record(gated.store.root, ended)
-    return _undone(ended, done)
+    return _undone(ended, undone)
 
 
 def _switch(gated: GatedStore, record: DreamRecord) -> UndoneDream:
@@ -86,19 +87,19 @@ def _switch(gated: GatedStore, record: DreamRecord) -> UndoneDream:
     root = gated.store.root
     if record.status == "undone":
         write_record(root, msgspec.structs.replace(record, phase="undoing"))
-        done = gated.undo([record.undo], why=ChangeReason("user", f"applied dream {record.id} again"), whole=True)
-        if not done.left:
+        undone = gated.undo([record.undo], why=ChangeReason("user", f"applied dream {record.id} again"), whole=True)
+        if not undone.left:
             record = msgspec.structs.replace(record, status="completed", undo="")
     else:
         # The set of an interrupted undo may be finished already: then it is the one that a redo undoes.
         finished = record.phase == "undoing" and not find_changes(gated.store, [record.id])
         record = msgspec.structs.replace(record, phase="undoing", undo=record.undo if finished and record.undo else new_act())
         write_record(root, record)
-        done = gated.undo([record.id], why=ChangeReason("user", f"undid dream {record.id}", act=record.undo))
-        record = msgspec.structs.replace(record, status="undone", undo=record.undo if done.act or finished else "")
+        undone = gated.undo([record.id], why=ChangeReason("user", f"undid dream {record.id}", act=record.undo))
+        record = msgspec.structs.replace(record, status="undone", undo=record.undo if undone.act or finished else "")
     record = msgspec.structs.replace(record, phase="applied")
     write_record(root, record)
-    return _undone(record, done)
+    return _undone(record, undone)
 
 
 def undo_changes(gated: GatedStore, dream: str, files: Collection[str]) -> UndoneDream:
@@ -107,10 +108,10 @@ def undo_changes(gated: GatedStore, dream: str, files: Collection[str]) -> Undon
     record = read_record(gated.store.root, dream)
     if record is None or record.status != "completed":
         raise InputError(Text("dream {id}", id=dream), "has no changes to undo", _LIST)
-    known = {run[-1].file for run in find_runs(gated.store.history.lines(), [dream])}
-    known |= {proposal.file for proposal in gated.inbox.waiting() if proposal.why.dream == dream}
+    changed = {run[-1].file for run in find_runs(gated.store.history.lines(), [dream])}
+    changed |= {proposal.file for proposal in gated.inbox.waiting() if proposal.why.dream == dream}
     for file in files:
-        if file not in known:
+        if file not in changed:
             raise InputError(file, Text("was not changed by dream {dream}", dream=dream), _LIST)
     named = ", ".join(sorted(files)[:MOST_FILES_NAMED])
     with hold_dreams(gated, Text("dream {id}", id=dream), CANNOT_UNDO):
@@ -137,15 +138,15 @@ def redo(gated: GatedStore, dream: str | None = None, undo: str = "") -> UndoneD
         if record is None or is_open(record) or not (record.undo if record.status == "undone" else undo):
             raise InputError(what, "has nothing to apply again", "look at the dream to see its changes")
         if record.status == "undone":
-            done = _leaving(hold, lambda: _switch(gated, record))
+            redone = _leaving(hold, lambda: _switch(gated, record))
         else:
             why = ChangeReason("user", f"applied dream {record.id} again")
-            done = _undone(record, gated.undo([undo], why=why, whole=True))
-    if done.left:
-        raise InputError(done.left[0].file, done.left[0].why, "nothing was applied again")
-    if not (done.undo or done.waiting or done.said):
+            redone = _undone(record, gated.undo([undo], why=why, whole=True))
+    if redone.left:
+        raise InputError(redone.left[0].file, redone.left[0].why, "nothing was applied again")
+    if not (redone.undo or redone.waiting or redone.said):
         raise InputError(what, "has nothing to apply again", "look at the dream to see its changes")
-    return done
+    return redone
 
 
 def _leaving(hold: object, change: Callable[[], UndoneDream]) -> UndoneDream:
@@ -169,7 +170,7 @@ def hold_dreams(gated: GatedStore, what: str, problem: str) -> AbstractContextMa
     hold = lock.acquire(lock.last_ns())
     if isinstance(hold, HeldDreamLock):
         return hold
-    if any(one.phase in ("applying", "undoing") for one in read_records(root) if is_open(one)):
+    if any(record.phase in ("applying", "undoing") for record in read_records(root) if is_open(record)):
         raise InputError(what, problem, "try again in a moment")
     return nullcontext()
 
@@ -183,53 +184,49 @@ def recover_memory(cwd: Path, home: Path | None, settings: Settings) -> list[str
 
 def recover_dead(gated: GatedStore, lock: DreamLock) -> list[str]:
     """Recover from crashed dreams, also from one that left nothing but the lock, and describe it in sentences."""
-    said = recover(gated, lock, now=time.time())
-    return [*said, DIED] if lock.recover() and not said else said
+    sentences = recover(gated, lock, now=time.time())
+    return [*sentences, DIED] if lock.recover() and not sentences else sentences
 
 
 def recover(gated: GatedStore, lock: DreamLock, *, now: float, hold: HeldDreamLock | None = None) -> list[str]:
     """Recover from crashed dreams and describe it in sentences. Takes the lock unless `hold` is given; a running dream is left alone."""
-    try:
-        return _recover_dreams(gated, lock, now, hold)
-    except DiskError as error:
-        return [f"Could not check {gated.store.root.path} for interrupted dreams: {error}"]
-
-
-def _recover_dreams(gated: GatedStore, lock: DreamLock, now: float, hold: HeldDreamLock | None) -> list[str]:
     root = gated.store.root
-    if root.stat(DIRECTORY) is None:
-        return []
-    known = read_records(root)
-    unfinished = [record for record in known if is_open(record)]
-    copies = [record.id for record in known if root.stat(f"{dream_home(record.id)}/{WORK}") is not None]
-    if not unfinished and not copies and len(known) == len(dream_ids(root)):
-        return []
-    won = lock.acquire(lock.last_ns()) if hold is None else hold
-    if isinstance(won, NotWon):
-        return []
-    with won if hold is None else nullcontext():
-        # Newest first, because later dreams depend on earlier ones.
-        said = [_recover_dream(gated, record, now) for record in unfinished]
-        for dream in copies:
-            remove_copy(root, dream)
-        prune_dreams(root)
-        if hold is None and any(is_open(record) for record in read_records(root)):
-            won.leave()  # the next session sees that there is something to do
-    return said
+    try:
+        if root.stat(DIRECTORY) is None:
+            return []
+        records = read_records(root)
+        unfinished = [record for record in records if is_open(record)]
+        copies = [record.id for record in records if root.stat(f"{dream_home(record.id)}/{WORK}") is not None]
+        if not unfinished and not copies and len(records) == len(dream_ids(root)):
+            return []
+        won = lock.acquire(lock.last_ns()) if hold is None else hold
+        if isinstance(won, NotWon):
+            return []
+        with won if hold is None else nullcontext():
+            # Newest first, because later dreams depend on earlier ones.
+            sentences = [_recover_dream(gated, record, now) for record in unfinished]
+            for dream in copies:
+                remove_copy(root, dream)
+            prune_dreams(root)
+            if hold is None and any(is_open(record) for record in read_records(root)):
+                won.leave()  # the next session sees that there is something to do
+        return sentences
+    except DiskError as error:
+        return [f"Could not check {root.path} for interrupted dreams: {error}"]
 
 
 def _recover_dream(gated: GatedStore, record: DreamRecord, now: float) -> str:
     try:
         if record.phase == "undoing":
-            done = _switch(gated, record)
+            undone = _switch(gated, record)
             form = Text("The undo of dream {id} was interrupted and has now been finished{left}.")
             if record.status == "undone":
                 form = Text("The redo of dream {id} was interrupted and has now been finished{left}.")
-            return Text(form, id=record.id, left=_describe_left(done))
+            return Text(form, id=record.id, left=_describe_left(undone))
         if record.phase == "applying":
-            done = take_back(gated, record, now=now, why="it was stopped while changing memories")
+            undone = take_back(gated, record, now=now, why="it was stopped while changing memories")
             form = Text("Dream {id} was stopped while changing memories; its changes were undone{left}.")
-            return Text(form, id=record.id, left=_describe_left(done))
+            return Text(form, id=record.id, left=_describe_left(undone))
         ended = msgspec.structs.replace(record, status="failed", ended=now, why="its process ended early")
         write_record(gated.store.root, ended)
         return Text("Dream {id} was stopped before it changed anything. Its copy was removed.", id=record.id)
@@ -237,12 +234,12 @@ def _recover_dream(gated: GatedStore, record: DreamRecord, now: float) -> str:
         return Text("Dream {id} was interrupted and could not be recovered yet: {error}", id=record.id, error=error)
 
 
-def _describe_left(done: UndoneDream) -> str:
-    if not done.left:
+def _describe_left(undone: UndoneDream) -> str:
+    if not undone.left:
         return ""
-    files = ", ".join(skipped.file for skipped in done.left[:5])
+    files = ", ".join(skipped.file for skipped in undone.left[:5])
     form = Text("; not restored, because it was changed since: {files}")
-    if len(done.left) > 1:
+    if len(undone.left) > 1:
         form = Text("; not restored, because they were changed since: {files}")
     return Text(form, files=files)
 
@@ -262,19 +259,19 @@ def _recover_change(gated: GatedStore, dream: str | None) -> UndoneDream | None:
     """Recover an interrupted dream first. Return the result if that was the change of memory which is asked for."""
     root = gated.store.root
     half = next((record for record in read_records(root) if is_open(record)), None)
-    said = tuple(recover(gated, DreamLock(root), now=time.time())) if half is not None else ()
-    if half is None or not said or half.phase not in ("applying", "undoing") or dream not in (None, half.id):
+    sentences = tuple(recover(gated, DreamLock(root), now=time.time())) if half is not None else ()
+    if half is None or not sentences or half.phase not in ("applying", "undoing") or dream not in (None, half.id):
         return None
-    return UndoneDream(read_record(root, half.id) or half, (), (), said)
+    return UndoneDream(read_record(root, half.id) or half, (), (), sentences)
 
 
-def _choose_dream(known: list[DreamRecord], dream: str | None) -> DreamRecord:
-    undoable = [record for record in known if record.status == "completed" and is_real(record)]
+def _choose_dream(records: list[DreamRecord], dream: str | None) -> DreamRecord:
+    undoable = [record for record in records if record.status == "completed" and is_real(record)]
     if dream is None:
         if not undoable:
             raise InputError("dream", Text("there is nothing to undo (the last {limit} dreams are kept)", limit=KEPT), _LIST)
         return undoable[0]
-    record = next((record for record in known if record.id == dream), None)
+    record = next((record for record in records if record.id == dream), None)
     if record is None:
         raise InputError(Text("dream {id}", id=dream), Text("not found (the last {limit} dreams are kept)", limit=KEPT), _LIST)
     if record.status == "undone":
