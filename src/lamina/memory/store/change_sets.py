@@ -1,11 +1,14 @@
-"""Change sets: the changes of a dream, a merge, a turn or an approval, undone and redone as one.
+"""Change sets: the changes of a dream, a merge, a turn or an approval, undone and redone as one, and recovery after a crash.
 
 A set is found in the journal by the id of its act (`acts_of`). Invariants: a memory returns to its content before the set byte for byte,
 with its time and its file, or to the trash if the set created it. A memory that was changed since is left alone and reported. A set of
 several files stands between the journal's lines `begin` and `end`, and is made under the store's guard: an unfinished one is the tail of
 the journal. docs/design/change-sets.md has the reasons.
 
-A crash at any line of a set, an undo or a redo leaves an unfinished set, which the next writer undoes before it writes.
+A crash at any line of a set, an undo or a redo leaves an unfinished set, which the next writer undoes before it writes. A crash at
+any line of a single change leaves at most the newest change of the journal half done, because every writer repairs before it writes,
+under the store's guard; the next writer completes it. An index line that the user removed stays out, and one that the user worded
+stays unchanged. A removal that did not reach its file did not happen. Every repair is reported.
 """
 
 from __future__ import annotations
@@ -17,12 +20,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from ...core.errors import DiskError
 from ...language.wording import counted
 from .contract import MOST_READ, ChangeReason
 from .history import MemoryHistory
 from .index import entry_line, entry_of, merge_indexes, rows_of, with_row
-from .journal import JournalLine, MemoryChange, digest_of, unescape_bytes
-from .topic import INDEX, fold_name, name_key, read_topic
+from .journal import JournalHead, JournalLine, MemoryChange, digest_of, unescape_bytes
+from .topic import INDEX, Topic, fold_name, name_key, read_topic
 from .topic_files import decode_text
 
 if TYPE_CHECKING:
@@ -329,3 +333,82 @@ def _with_rows(now: str, before: str, files: Collection[str]) -> str:
         above = [other for other in takewhile(file.__ne__, rows_before) if other in rows]
         now = with_row(now, file, rows_before.get(file), above[-1] if above else "")
     return now
+
+
+# Recovery of a single change
+
+# The newest change, and its file's current content; None if the file is gone.
+_Newest: TypeAlias = tuple[JournalHead, bytes | None]
+
+
+def needs_repair(store: DirectoryStore) -> bool:
+    if not store.index_file.exists():
+        return bool(store.topic_files.files())
+    head = store.history.newest()
+    if head is not None and head.part:
+        return True
+    newest = _with_content(store, head) if not store.index_file.is_too_long() else None
+    return newest is not None and _unlisted(store, newest) is not None
+
+
+def repair(store: DirectoryStore) -> tuple[str, ...]:
+    """Rebuild a missing index, add a missing line, and record a change that did not happen. Return the notices.
+
+    The guard is held: until it is released, the journal cannot change any more.
+    """
+    index, history, path = store.index_file, store.history, store.root.path / INDEX
+    notices: tuple[str, ...] = ()
+    history.catch_up()
+    newest = _with_content(store, history.latest)
+    if not index.exists():
+        if headers := store.topic_files.headers():
+            index.rebuild(headers)
+            notices = (f"{path} was missing and was rebuilt from {counted(len(headers), 'memory')}.",)
+    elif newest is not None and not index.is_too_long() and (topic := _unlisted(store, newest)) is not None:
+        index.add(topic, was=newest[0].was)
+        notices = (f"{path} lacked the line of {topic.file} after an interrupted change; the line was added.",)
+    # Do this last: the line above was found through the journal's newest change.
+    if newest is not None:
+        history.settle(newest[1], now=store.clock())
+    return notices
+
+
+def _with_content(store: DirectoryStore, newest: JournalHead | None) -> _Newest | None:
+    """Read the file of the newest change; None if there is nothing to repair. A file replaced by a link must not block
+    saving other memories."""
+    if newest is None or newest.file == INDEX:
+        return None
+    try:
+        return newest, store.root.read_bytes(newest.file, MOST_READ)
+    except DiskError:
+        return None
+
+
+def _unlisted(store: DirectoryStore, newest: _Newest) -> Topic | None:
+    """Return the memory whose save stopped between file and index line, or whose removal stopped between line and file."""
+    change, data = newest
+    if data is None or not _lacks_line(store, change):
+        return None
+    if digest_of(data) != (change.before if change.action == "remove" else change.digest):
+        return None
+    topic = read_topic(change.file, decode_text(data), 0)
+    line = store.index_file.line(change.file)
+    if line is None:
+        return topic
+    if line == entry_line(entry_of(topic)):
+        return None
+    # The line may be ours for the previous content. A line that the user worded is not ours.
+    text = store.history.content_of(change.before)
+    before = read_topic(change.file, text, 0) if text is not None else None
+    return topic if before is not None and line == entry_line(entry_of(before)) else None
+
+
+def _lacks_line(store: DirectoryStore, change: JournalHead) -> bool:
+    """Tell whether the change may lack its index line. A line that the user removed later stays out: then the index is newer
+    than the file."""
+    if change.action == "rename":
+        return store.index_file.line(change.was) is not None and store.root.stat(change.was) is None
+    if change.action not in ("save", "restore"):
+        return change.action == "remove"
+    file, index = store.root.stat(change.file), store.root.stat(INDEX)
+    return file is not None and index is not None and index.st_mtime_ns <= file.st_mtime_ns

@@ -49,7 +49,7 @@ class IndexFile:
     def data(self) -> bytes | None:
         return self._root.read_bytes(INDEX, MOST_INDEX)
 
-    def there(self) -> bool:
+    def exists(self) -> bool:
         return self._root.stat(INDEX) is not None
 
     def is_too_long(self) -> bool:
