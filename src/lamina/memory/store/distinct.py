@@ -37,10 +37,10 @@ def find_similar(store: DirectoryStore, topics: Sequence[Topic] | None = None) -
     all_topics = store.topics() if topics is None else topics
     pairs = find_near_pairs([topic.body for topic in all_topics])
     apart = read_distinct(store.root) if pairs else frozenset()
-    found = [SimilarMemories(all_topics[pair.first], all_topics[pair.second], pair.likeness) for pair in pairs]
+    similar = [SimilarMemories(all_topics[pair.first], all_topics[pair.second], pair.likeness) for pair in pairs]
     if apart:
-        found = [one for one in found if _key(store, one.first.file, one.second.file) not in apart]
-    return sorted(found, key=lambda one: (-one.likeness, one.first.file))
+        similar = [pair for pair in similar if _key(store, pair.first.file, pair.second.file) not in apart]
+    return sorted(similar, key=lambda pair: (-pair.likeness, pair.first.file))
 
 
 def read_distinct(root: RootDir) -> frozenset[tuple[str, str]]:
@@ -62,13 +62,13 @@ def note_distinct(store: DirectoryStore, first: str, second: str, *, distinct: b
         raise InputError(second, "is the same memory", "choose two memories")
     with hold_guard(store.root):
         pairs = [pair for pair in _read(store.root) if pair != key]
-        kept = [*pairs, key][-MOST_PAIRS:] if distinct else pairs
-        store.root.replace(DISTINCT, msgspec.json.encode(kept), durability=store.durability)
+        pairs = [*pairs, key][-MOST_PAIRS:] if distinct else pairs
+        store.root.replace(DISTINCT, msgspec.json.encode(pairs), durability=store.durability)
 
 
 def _key(store: DirectoryStore, first: str, second: str) -> tuple[str, str]:
-    one, other = sorted((store.identity(first) or first, store.identity(second) or second))
-    return one, other
+    low, high = sorted((store.identity(first) or first, store.identity(second) or second))
+    return low, high
 
 
 def _read(root: RootDir) -> list[tuple[str, str]]:
