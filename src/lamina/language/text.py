@@ -14,7 +14,7 @@ import json
 import os
 from collections.abc import Iterable
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 Shown: TypeAlias = Literal["en", "zh"]
@@ -133,7 +133,7 @@ def _fill(template: str, values: dict[str, Any]) -> str:
 
 @cache
 def _catalogue() -> dict[str, str]:
-    catalogue: dict[str, str] = json.loads(files(__package__).joinpath("zh_CN.json").read_text("utf-8"))
+    catalogue: dict[str, str] = json.loads(Path(__file__).with_name("zh_CN.json").read_text("utf-8"))
     return catalogue
 
 
