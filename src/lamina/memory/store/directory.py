@@ -260,7 +260,7 @@ class DirectoryStore:
             file = self.topic_files.free(wish.draft.name, wish.draft.type)
             topic, before = apply_draft(wish.draft, None, file), None
         else:
-            before = self.topic_files.there(file)
+            before = self.topic_files.existing(file)
             topic = stamp_topic(
                 apply_draft(wish.draft, read_topic(file, decode_text(before), self.clock()), file), now=self.clock()
             )
@@ -375,7 +375,7 @@ class DirectoryStore:
             file = self.topic_files.find(name)
             if file is None:
                 return False
-            old = self.topic_files.there(file)
+            old = self.topic_files.existing(file)
             if expected is not None and old != expected:
                 raise changed_meanwhile(file)
             return self.take_out(file, old, why)
@@ -388,7 +388,7 @@ class DirectoryStore:
         self.history.record(MemoryChange(file, topic.name, "remove", old, None, _clean(why)), now=self.clock())
         self.index_file.drop(file)
         if self.root.read_bytes(file, MOST_READ) != old:
-            self.index_file.add(read_topic(file, decode_text(self.topic_files.there(file)), 0))
+            self.index_file.add(read_topic(file, decode_text(self.topic_files.existing(file)), 0))
             raise changed_meanwhile(file)
         self._changed.add(file)
         try:
@@ -411,7 +411,7 @@ class DirectoryStore:
                 raise InputError(missing, "no such memory exists", "run `lamina memory list` to see the names")
             if fold_name(file) == fold_name(planned.topic.file):
                 raise InputError(gone, "cannot be merged with itself", "choose two memories")
-            old = self.topic_files.there(file)
+            old = self.topic_files.existing(file)
             if base is not None and digest_of(planned.before) != base[0]:
                 raise changed_meanwhile(planned.topic.file)
             if base is not None and digest_of(old) != base[1]:

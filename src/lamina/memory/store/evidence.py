@@ -96,7 +96,7 @@ def read_anchor(text: str) -> Anchor | None:
     digest = _DIGEST.search(text)
     place = text[: digest.start()] if digest else text
     escaped, _, symbol = place.partition("#")
-    path = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), escaped)
+    path = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), escaped)
     if len(text) > LONGEST_TEXT or not _inside(path) or not symbol.isprintable() or symbol != symbol.strip():
         return None
     return Anchor(path, symbol, digest[1] if digest else "")

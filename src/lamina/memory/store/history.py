@@ -135,15 +135,15 @@ class MemoryHistory:
         """Whether the set that is being made has a line."""
         return self._set is not None and self._begin is None
 
-    def settle(self, there: bytes | None, *, now: float) -> None:
-        """Record that the newest change did not happen. `there` is the file of the newest line. If it is still as it was
+    def settle(self, content: bytes | None, *, now: float) -> None:
+        """Record that the newest change did not happen. `content` is that of the newest line's file. If it is still as it was
         before that change, the writer was stopped or had no disk space, or the change was reverted outside; then a line is
         added. The guard is held, as in `record`.
         """
         newest = self.latest
-        if newest is None or not digest_of(there) == newest.before != newest.digest:
+        if newest is None or not digest_of(content) == newest.before != newest.digest:
             return
-        change = MemoryChange(newest.file, newest.name, "undone", None, there, None, newest.memory, newest.was)
+        change = MemoryChange(newest.file, newest.name, "undone", None, content, None, newest.memory, newest.was)
         self._append([make_line(change, now, before=newest.digest)])
         self.catch_up()
 

@@ -148,9 +148,9 @@ def _gap(old_body: str, body: str) -> str:
     return "\n" if old_body.startswith("\n") or body.startswith(("\n", "\r\n")) else ""
 
 
-def says_the_same(one: Topic, other: Topic) -> bool:
+def says_the_same(topic: Topic, other: Topic) -> bool:
     """Tell whether two topics would be written alike. File, time and problems don't matter."""
-    return all(getattr(one, key) == getattr(other, key) for key in (*_KNOWN, "fields", "body"))
+    return all(getattr(topic, key) == getattr(other, key) for key in (*_KNOWN, "fields", "body"))
 
 
 def _wanted(topic: Topic, old: Mapping[str, Value], *, fresh: bool) -> dict[str, Value]:

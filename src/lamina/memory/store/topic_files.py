@@ -254,9 +254,9 @@ class TopicFiles:
                 return [*fresh, *self._known.values()]
         return sort_newest_first([*same, *fresh])
 
-    def _compared(self, known: dict[str, TopicHeader]) -> TreeComparison[TopicHeader]:
+    def _compared(self, cached: dict[str, TopicHeader]) -> TreeComparison[TopicHeader]:
         """Return the heads that are still valid, and the files to read."""
-        tree = compare_tree(self.root, known, suffix=".md", skip=_SKIPPED.__contains__)
+        tree = compare_tree(self.root, cached, suffix=".md", skip=_SKIPPED.__contains__)
         return TreeComparison(tree.same, [other for other in tree.other if other.file.lower() != _INDEX])
 
     def bodies(self, headers: Iterable[TopicHeader]) -> dict[str, str]:
@@ -346,7 +346,7 @@ class TopicFiles:
             raise DiskError(file, "is not UTF-8 text", "convert it, or remove it by hand")
         return data
 
-    def there(self, file: str) -> bytes:
+    def existing(self, file: str) -> bytes:
         """Return the bytes as `whole` does, for a file that existed a moment ago."""
         data = self.whole(file)
         if data is None:
