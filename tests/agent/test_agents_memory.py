@@ -15,6 +15,7 @@ from tests.disk.paths.test_memory_paths import BAD_CHILDREN
 from lamina.agent.agent import Agent
 from lamina.core.settings import Settings, resolve
 from lamina.disk.home.trust import trust
+from lamina.language.text import render
 from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer, Received
 from lamina.testing.script import make_answer
@@ -229,7 +230,9 @@ def test_the_mode_of_its_scope_holds(opened: Open, messages_server: MessagesServ
     assert not (place / "e.md").exists()
     if mode == "confirm":
         assert "waits for the user's approval. Tell them: lamina inbox --agent reviewer accept" in said["w1"]
-        assert [each for each in agent.session.notices if "lamina inbox --agent reviewer accept" in each]
+        [notice] = [each for each in agent.session.notices if "lamina inbox --agent reviewer accept" in each]
+        assert "waits for your approval" in notice
+        assert "等待你批准：lamina inbox --agent reviewer accept" in render(notice, "zh")
         assert list((place / ".inbox").glob("*.json"))
     else:
         assert said["w1"].startswith("!")

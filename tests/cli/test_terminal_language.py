@@ -93,6 +93,8 @@ def test_chinese_is_wrapped_between_characters_and_no_line_begins_with_punctuati
         (describe_result("Grep", {}, "", {"lines": 1, "files": 1}, is_error=False), "1 个文件中的 1 行"),
         (describe_result("Read", {}, "", {"lines": 1, "more": True, "total": 2_000}, is_error=False), "1 行，共 2,000 行"),
         (describe_result("Bash", {}, "3 files", {"exit_code": 2}, is_error=True), "退出码 2：3 files"),
+        (describe_result("Write", {}, "Saved the memory 'a'.", {"memory": "saved"}, is_error=False), "已保存"),
+        (describe_result("Write", {}, "Added 2 bullets.", {"bullets": 2}, is_error=False), "添加了 2 条"),
         (
             describe_report(ForgetReport(done=[ForgottenFile("/a", "memories", "rewritten", 2)]), done=False)[0],
             "记忆：/a（2 处）",

@@ -148,3 +148,14 @@ def test_a_request_that_is_asked_for_again_or_against_another_one_is_the_same_as
     requests = SessionRequests(records, window_series(records, Settings(), origin="claude-code"))
     for number, against in ((3, None), (3, None), (3, 1), (2, None), (3, None)):
         assert requests.blocks(number, against) == blocks(records, number, against)
+
+
+def test_a_call_and_its_result_name_their_tool() -> None:
+    found = blocks(reading("/a.py").records, 2).blocks
+    assert [
+        (block.kind, block.label, block.tool) for block in found if block.label not in ("message", "answer", "not recorded")
+    ] == [
+        ("call", "call of Read", "Read"),
+        ("files", "result of Read", "Read"),
+    ]
+    assert {block.tool for block in found if block.label == "message"} == {""}

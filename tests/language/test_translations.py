@@ -27,6 +27,10 @@ def test_a_translation_has_the_placeholders_of_its_template_and_is_used(script: 
     assert [text for text in entries.values() if not text or "|" in text or "##" in text] == []
 
 
+def test_every_surface_addresses_the_user_in_the_same_form(script: dict[str, Any]) -> None:
+    assert [text for text in script["catalogue"]().values() if "您" in text] == [], "use 你, as README.zh-CN.md does"
+
+
 def test_both_forms_of_a_template_have_the_same_placeholders_or_the_plural_has_more(script: dict[str, Any]) -> None:
     def fields(template: str) -> set[str]:
         return {field for _, field, _, _ in Formatter().parse(template) if field}

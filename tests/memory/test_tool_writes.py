@@ -53,7 +53,7 @@ def refused(done: WriteOutcome) -> str:
 def test_a_topic_is_saved_with_its_line_and_who_asked_for_it(memory: Memory) -> None:
     done = put(memory, "testing-db.md", topic())
     assert done.said.startswith("Saved the memory 'testing-db'")
-    assert done.notice == "Saved memory: testing-db."
+    assert (done.notice, done.facts) == ("Saved memory: testing-db.", {"memory": "saved"})
     assert done.data == (memory.path / "testing-db.md").read_bytes() == topic().encode()
     assert memory.index() == "- [testing-db](testing-db.md) — Tests use a real database\n"
     [version] = memory.log()
@@ -66,10 +66,11 @@ def test_a_topic_is_saved_with_its_line_and_who_asked_for_it(memory: Memory) -> 
 def test_a_second_write_updates_and_the_same_text_changes_nothing(memory: Memory) -> None:
     put(memory, "testing-db.md", topic())
     done = put(memory, "testing-db.md", topic(body="Another."))
-    assert done.notice == "Updated memory: testing-db."
+    assert (done.notice, done.facts) == ("Updated memory: testing-db.", {"memory": "updated"})
     again = put(memory, "testing-db.md", topic(body="Another."))
     assert (again.notice, again.is_error) == (None, False)
     assert "already has this content" in again.said
+    assert again.facts == {"memory": "unchanged"}
     assert len(memory.log()) == 2
     assert memory.index().count("](") == 1
 
@@ -87,7 +88,7 @@ def test_an_empty_text_removes_the_memory_and_its_line(memory: Memory) -> None:
     done = put(memory, "testing-db.md", " \n")
     assert done.said.startswith("Removed the memory 'testing-db'")
     assert done.notice is not None
-    assert done.data is None
+    assert (done.data, done.facts) == (None, {"memory": "removed"})
     assert not (memory.path / "testing-db.md").exists()
     assert memory.index() == ""
     assert memory.log()[0].action == "remove"
@@ -176,6 +177,7 @@ def test_in_confirm_mode_a_write_and_a_removal_wait_for_a_yes(tmp_path: Path) ->
         gone = put(memory, "testing-db.md", "")
         assert not new.is_error
         assert "waits for the user's approval" in new.said
+        assert new.facts == {"memory": "waiting"}
         assert [each.name for each in memory.topics()] == ["testing-db"]
         assert "no change is needed here" in refused(put(memory, "MEMORY.md", "- [a](testing-db.md)\n"))
         saving, removing = memory.waiting()

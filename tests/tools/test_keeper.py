@@ -27,7 +27,7 @@ class Keeper:
         before = listed.read_bytes() if listed.exists() else b""
         change.path.write_bytes(data)
         listed.write_bytes(before + b"+")
-        return KeeperVerdict("kept it", data, beside=(listed, before, before + b"+"))
+        return KeeperVerdict("kept it", data, beside=(listed, before, before + b"+"), facts={"kind": "capitals"})
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def here(tmp_path: Path, keeper: Keeper) -> Context:
 def test_a_write_is_the_keepers_and_others_are_not(here: Context, keeper: Keeper) -> None:
     output = call("Write", here, file_path="a.kept", content="text")
     assert (output.content, output.is_error) == ("kept it", False)
-    assert output.facts == {"path": str(here.cwd / "a.kept"), "bytes": 4, "kept": True}
+    assert output.facts == {"path": str(here.cwd / "a.kept"), "bytes": 4, "kind": "capitals"}
     assert (here.cwd / "a.kept").read_text() == "TEXT"
     assert keeper.asked == [FileChange(here.cwd / "a.kept", b"text", None)]
     assert done("Write", here, file_path="b.txt", content="text").startswith("Created")

@@ -27,6 +27,7 @@ from ..core.errors import DiskError, LaminaError, SessionClosed
 from ..fork.background import JobResult
 from ..fork.host import Restorable
 from ..fork.tool_runner import CompletedCall, RunOnce
+from ..language.text import Text
 from ..layers.l7_agents.report import AgentState, describe_launch, describe_loss, list_restorables
 from ..layers.l7_agents.tools import CallRefusal, ForkCall, agent_tool, read_call, wants_fork
 from ..layers.l7_agents.types import AGENT, Catalog
@@ -163,7 +164,8 @@ class AgentPool:
         from ..fork.fork import AGENT as PURPOSE
 
         new = [each for each in run.notices if each not in c.notices]  # do not repeat what the user already knows
-        c.notify_once(*(f"{run.wanted.description}: {each}" for each in new))
+        task = run.wanted.description
+        c.notify_once(*(Text("{task}: {notice}", task=task, notice=Text.whole(each)) for each in new))
         seconds = run.seconds or 0.0
         if run.outcome is not None:
             forks.ended(c, PURPOSE, run.outcome, seconds)

@@ -16,8 +16,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
-
 from ..core.cache import SESSION_HEADER
 from ..core.errors import DiskError, SettingError
 from ..core.settings import Mode
@@ -179,15 +177,13 @@ class SubagentMemory(MemoryBinding):
     def transcripts(self) -> Path | None:
         return None
 
-    def _with_own_inbox(self, sentence: str) -> str:
-        """Name the inbox of the agent's own memory in the command that accepts a proposal."""
-        return sentence.replace("lamina inbox accept", f"lamina inbox --agent {self._kind.name} accept")
+    @property
+    def inbox(self) -> str:
+        return f"lamina inbox --agent {self._kind.name}"
 
     def keep(self, change: FileChange) -> KeeperVerdict | None:
         if self.place is not None and find_memory_file(self.place, change.path) is not None:
-            kept = super().keep(change)
-            self._notices = [self._with_own_inbox(each) for each in self._notices]
-            return replace(kept, said=self._with_own_inbox(kept.said)) if kept is not None else None
+            return super().keep(change)
         if any(_within(root, change.path) for root in self._others):
             return KeeperVerdict(NOT_YOURS.format(path=change.path), is_error=True)
         if not can_write(self._kind):

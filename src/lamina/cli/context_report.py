@@ -193,7 +193,9 @@ def request_json(found: Explained, changed: Changed | None, against: int | None)
 
 
 def _json(piece: Piece) -> dict[str, Any]:
-    return {name: getattr(piece, name) for name in ("path", "kind", "why", "tokens", "cached", "record", "words")}
+    return {name: getattr(piece, name) for name in ("path", "kind", "why", "tokens", "cached", "record", "words")} | {
+        "kind": piece.label
+    }
 
 
 def format_request(found: Explained, changed: Changed | None, against: int | None, width: int) -> list[str]:
@@ -231,7 +233,7 @@ def _rows(pieces: Sequence[Piece], width: int) -> list[str]:
 
 
 def _row(piece: Piece, width: int) -> list[str]:
-    first = printable(f"{piece.tokens:>9,} {SIGNS[piece.cached]:<7} {piece.path}  {sentence(piece.kind)}: {sentence(piece.why)}")
+    first = printable(f"{piece.tokens:>9,} {SIGNS[piece.cached]:<7} {piece.path}  {sentence(piece.label)}: {sentence(piece.why)}")
     margin = " " * (_COLUMNS - 2)
     if piece.kind == MEMORY:
         # The reason is shown in full (B10); the memory's text is in its file.

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypeVar, overload
 
 from ..core.effects import Flow
-from ..core.errors import Aborted, LaminaError
+from ..core.errors import Aborted, LaminaError, clause
 from ..fork.background import JobResult
 from .state import Conversation
 
@@ -69,13 +69,15 @@ def _record_failure(c: Conversation, layer: str, error: Exception) -> None:
     from traceback import format_exception
 
     c.failures[layer] = count = c.failures.get(layer, 0) + 1
-    why = str(error) if isinstance(error, LaminaError) else f"{type(error).__name__}: {error}"
+    kind = "" if isinstance(error, LaminaError) else f"{type(error).__name__}: "
     if count == 1:
         name = NAMES.get(layer, layer)
-        c.notify(f"Lamina's {name} failed and was skipped: {why.rstrip('.')}. After three failures it is off for this session.")
+        c.notify(
+            f"Lamina's {name} failed and was skipped: {kind}{clause(error)}. After three failures it is off for this session."
+        )
     with suppress(Exception):  # what broke the layer may break this record too
         trace = "".join(format_exception(error))[-LONGEST_TRACEBACK:]
-        c.record_event("layer_failed", {"layer": layer, "why": why, "traceback": trace})
+        c.record_event("layer_failed", {"layer": layer, "why": f"{kind}{error}", "traceback": trace})
 
 
 def call_host(c: Conversation, what: str, call: Callable[[], T], instead: T) -> T:

@@ -42,13 +42,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..language.text import Text
+from ..language.text import CLAUSES, Text, joined, message
 
 
 def error_message(subject: str, problem: str, remedy: str = "") -> Text:
     """Return the message of an error or finding: what is affected, what is wrong, and what to do."""
     form = Text("{subject}: {problem}; {remedy}." if remedy else "{subject}: {problem}.")
     return Text(form, subject=subject, problem=Text.whole(problem), remedy=Text.whole(remedy))
+
+
+def clause(error: Exception, about: str = "") -> Text:
+    """Return what an error says for use inside another sentence: without its full stop, and without its subject if that is `about`."""
+    text = message(error)
+    if not {"subject", "problem", "remedy"} <= text.values.keys():
+        return Text.whole(str(text).rstrip("."))
+    subject, problem, remedy = (text.values[part] for part in ("subject", "problem", "remedy"))
+    what = joined((problem, remedy), CLAUSES) if remedy else problem
+    return what if subject == about else Text("{subject}: {problem}", subject=subject, problem=what)
 
 
 def setting_message(key: str, place: str, problem: str, remedy: str) -> Text:

@@ -60,13 +60,18 @@ class Piece(msgspec.Struct, frozen=True):
     """One block of a request."""
 
     path: str  # tools[0], system[1], messages[4].content[2]
-    kind: str  # tool, system, memory, message, answer, thinking, call of X, result of X, attachment:X, summary, not recorded, …
+    kind: str  # tool, system, memory, message, answer, thinking, call, result, attachment:X, summary, not recorded, …
     why: str
     tokens: int
     cached: Cached
     record: str | None  # the record it comes from
     digest: bytes
     words: str  # the beginning of its text
+    tool: str = ""  # the tool of a call or a result
+
+    @property
+    def label(self) -> str:
+        return f"{self.kind} of {self.tool}" if self.tool else self.kind
 
 
 class Explained(msgspec.Struct, frozen=True):
@@ -259,12 +264,15 @@ def _pieces(request: Wire, log: Log, size: Size, recalled: dict[str, list[str]])
         for at, wire in enumerate(message["content"]):
             known = shown.get(id(wire))
             item, block = known if known is not None else (None, read_block(wire))
-            kind = _kind(item, block, calls)
+            tool = block.name if isinstance(block, ToolUse) else ""
+            if isinstance(block, ToolResult):
+                tool = calls.get(block.tool_use_id, "a tool")
             told = dict(zip(map(id, item.blocks), recalled.get(item.uuid, ()), strict=False)) if item is not None else {}
             why = told.get(id(block)) or _why(item, block, decided, log)
             path = f"messages[{index}].content[{at}]"
             record = item.uuid if item is not None else None
-            found.append(_piece(path, kind, why, size(block), record, (message["role"], wire), _words(wire)))
+            piece = _piece(path, _kind(item, block), why, size(block), record, (message["role"], wire), _words(wire))
+            found.append(msgspec.structs.replace(piece, tool=tool))
     return found
 
 
@@ -285,12 +293,10 @@ def _decided(log: Log) -> dict[str, Spill | Clear]:
     return found
 
 
-def _kind(item: Item | None, block: Block, calls: dict[str, str]) -> str:
+def _kind(item: Item | None, block: Block) -> str:
     name = str(block.wire.get("type"))
-    if isinstance(block, ToolUse):
-        return f"call of {block.name}"
-    if isinstance(block, ToolResult):
-        return f"result of {calls.get(block.tool_use_id, 'a tool')}"
+    if isinstance(block, ToolUse | ToolResult):
+        return "call" if isinstance(block, ToolUse) else "result"
     if item is None:
         return "inserted"
     if item.kind != "said":

@@ -75,7 +75,7 @@ def argument_of(given: Any) -> CallArgument:
 class RequestBlock(msgspec.Struct, frozen=True):
     path: str  # tools[0], system[1], messages[4].content[2]
     kind: str  # one of KINDS
-    label: str  # more exactly: said, call of Read, result of Bash, …
+    label: str  # more exactly: message, call of Read, result of Bash, …
     why: str
     tokens: int
     cached: Cached
@@ -88,6 +88,7 @@ class RequestBlock(msgspec.Struct, frozen=True):
     file: str = ""  # the file that it shows, or that a call names
     about: str = ""  # what a call is about: the most telling of its arguments
     older_copy: bool = False  # a later block of this request shows the same file
+    tool: str = ""  # the tool of a call or a result
 
 
 class RequestBlocks(msgspec.Struct, frozen=True):
@@ -178,7 +179,7 @@ class SessionRequests:
                 RequestBlock(
                     path=piece.path,
                     kind=kind_of_piece(piece),
-                    label=piece.kind,
+                    label=piece.label,
                     why=piece.why,
                     tokens=piece.tokens,
                     cached=piece.cached,
@@ -191,6 +192,7 @@ class SessionRequests:
                     file=shown[at] or (about.text if about.is_path else ""),
                     about=about.text,
                     older_copy=bool(shown[at]) and last[shown[at]] != at,
+                    tool=piece.tool,
                 )
             )
         return tuple(found)
@@ -303,10 +305,10 @@ def kind_of_piece(piece: Piece) -> str:
     """Return which of KINDS a block of a request is."""
     if piece.kind == UNRECORDED:
         return "unrecorded_head" if piece.path == HEAD_PATH else "unrecorded"
-    if piece.kind.startswith("call of ") or piece.kind.endswith(SERVER_CALL):
+    if piece.kind == "call" or piece.kind.endswith(SERVER_CALL):
         return "call"
-    if piece.kind.startswith("result of "):
-        return group_of(piece.kind.removeprefix("result of "))
+    if piece.kind == "result":
+        return group_of(piece.tool)
     if piece.kind.startswith("attachment:"):
         return kind_of_attachment(piece.kind.removeprefix("attachment:"))
     if piece.kind == "message":

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from ..core.blocks import Wire
 from ..core.errors import DiskError, InputError, LaminaError
 from ..disk.paths.file_names import fold
 from ..language.invisible import has_invisible
@@ -52,12 +53,13 @@ class MemoryFile(NamedTuple):
 
 class RequestedWrite(NamedTuple):
     """A write to a memory file. `before` is its content, None for a new file. `unread` is why it may not be replaced, None
-    if it may."""
+    if it may. `inbox` is the command that lists the proposals of this memory."""
 
     path: Path
     text: str
     before: bytes | None
     unread: str | None = None
+    inbox: str = "lamina inbox"
 
 
 class GuardedWrite(NamedTuple):
@@ -73,9 +75,9 @@ class IndexChange(NamedTuple):
     after: bytes
 
 
-class WriteOutcome(NamedTuple):
+class WriteOutcome(msgspec.Struct, frozen=True):
     """The outcome of a write. `said` is for the model, `notice` for the user. `data` is the new content if the file was
-    written, and `beside` the index before and after. `path` is the file's new path if it was renamed."""
+    written, and `beside` the index before and after. `path` is the file's new path if it was renamed. `facts` are those of the tool."""
 
     said: str
     notice: str | None = None
@@ -83,6 +85,7 @@ class WriteOutcome(NamedTuple):
     is_error: bool = False
     beside: IndexChange | None = None
     path: Path | None = None
+    facts: Wire = {}
 
 
 def find_memory_file(place: MemoryLocation, path: Path) -> MemoryFile | None:
@@ -141,8 +144,8 @@ def write_memory_file(
         done = _topic(gated, file, cleaned, guarded.why)
         if done.is_error or not has_invisible(wish.text):
             return done
-        return done._replace(
-            said=f"{done.said} {HIDDEN_REMOVED}", notice=f"{done.notice} {HIDDEN_REMOVED}" if done.notice else None
+        return msgspec.structs.replace(
+            done, said=f"{done.said} {HIDDEN_REMOVED}", notice=f"{done.notice} {HIDDEN_REMOVED}" if done.notice else None
         )
     except LaminaError as error:
         return WriteOutcome(str(error), is_error=True)
@@ -173,7 +176,8 @@ def _topic(gated: GatedStore, file: str, wish: RequestedWrite, why: ChangeReason
             data = raw.data if raw is not None else None
             secret = _secrets(redacted)
             if data == wish.before:
-                return WriteOutcome(f"{wish.path} already has this content; nothing was changed.{secret}", data=data)
+                said = f"{wish.path} already has this content; nothing was changed.{secret}"
+                return WriteOutcome(said, data=data, facts={"memory": "unchanged"})
             word = "Saved" if created else "Updated"
             line = f"; its line in {INDEX} is up to date." if not unfinished else f". {unfinished}"
             path = wish.path if topic.file == file else wish.path.with_name(topic.file)
@@ -182,7 +186,7 @@ def _topic(gated: GatedStore, file: str, wish: RequestedWrite, why: ChangeReason
             changed = IndexChange(gated.store.root.path / INDEX, index.encode(), gated.store.index().encode())
             notice = Text("Saved memory: {name}." if created else "Updated memory: {name}.", name=topic.name)
             notice = joined([notice, *_secret_notice(redacted), *([unfinished] if unfinished else ())], SENTENCES)
-            return WriteOutcome(said, notice, data, beside=changed, path=path)
+            return WriteOutcome(said, notice, data, beside=changed, path=path, facts={"memory": word.lower()})
 
 
 def _removal(
@@ -198,7 +202,8 @@ def _removal(
         return _waits(done, wish)
     said = f"Removed the memory {topic.name!r}: {wish.path} is in the trash, and its line in {INDEX} was removed."
     back = restore_command(topic, team=found.scope == "team")
-    return WriteOutcome(said, Text("Removed memory: {name}. To undo, run `{back}`.", name=topic.name, back=back))
+    notice = Text("Removed memory: {name}. To undo, run `{back}`.", name=topic.name, back=back)
+    return WriteOutcome(said, notice, facts={"memory": "removed"})
 
 
 def _log(
@@ -207,7 +212,9 @@ def _log(
     """Add bullets to a daily log, which needs no earlier Read. A bullet that the user's words do not back names its origin."""
     added = plan_addition(file, wish.text, (wish.before or b"").decode("utf-8", "replace"), now)
     if not added.bullets:
-        return WriteOutcome(f"{wish.path} already has this content; nothing was added.", data=wish.before)
+        return WriteOutcome(
+            f"{wish.path} already has this content; nothing was added.", data=wish.before, facts={"memory": "unchanged"}
+        )
     marked = [each if heard is None else mark_bullet(each, heard) for each in added.bullets]
     data = gated.note(file, marked, why=why)
     lines = counted(len(added.bullets), "bullet")
@@ -223,12 +230,15 @@ def _log(
             SENTENCES,
         ),
         data,
+        facts={"bullets": len(added.bullets)},
     )
 
 
 def _waits(done: Proposed, wish: RequestedWrite) -> WriteOutcome:
-    said = f"{wish.path} is not changed yet: the change waits for the user's approval. Tell them: lamina inbox accept {done.id}"
-    return WriteOutcome(said, Text("A memory change waits for your approval: lamina inbox accept {id}", id=done.id))
+    command = f"{wish.inbox} accept {done.id}"
+    said = f"{wish.path} is not changed yet: the change waits for the user's approval. Tell them: {command}"
+    notice = Text("A memory change waits for your approval: {command}", command=command)
+    return WriteOutcome(said, notice, facts={"memory": "waiting"})
 
 
 def _index(gated: GatedStore, wish: RequestedWrite, why: ChangeReason, heard: Sources | None) -> WriteOutcome:

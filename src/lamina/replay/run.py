@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..core.errors import DiskError, InputError, LaminaError
+from ..core.errors import DiskError, InputError, LaminaError, clause
 from ..core.settings import Settings
 from ..disk.dirfd import private_dir
 from ..disk.trees.rewrite import remove_tree
@@ -24,7 +24,7 @@ from ..history.catalogue import scan_whole
 from ..history.copies import contained_files
 from ..history.scan import Scan
 from ..history.sessions import format_of, name_of
-from ..language.text import CLAUSES, Text, joined, message, system_reason
+from ..language.text import Text, system_reason
 from ..session.provider import limits_for
 from .options import ReplayOptions
 from .play import Played, ReplayStage, play
@@ -161,12 +161,5 @@ def _home() -> Iterator[Path]:
 
 
 def _sentence(path: Path, error: LaminaError | OSError) -> Text:
-    match error:
-        case DiskError(path=where) | InputError(where=where) if where == str(path):
-            problem = joined([part for part in (error.problem, error.remedy) if part], CLAUSES)
-            return Text("{path} skipped: {problem}.", path=path, problem=problem)
-        case OSError():
-            problem = system_reason(error)
-        case _:
-            problem = message(error)
-    return Text("{path} skipped: {problem}", path=path, problem=problem)
+    problem = system_reason(error) if isinstance(error, OSError) else clause(error, str(path))
+    return Text("{path} skipped: {problem}.", path=path, problem=problem)

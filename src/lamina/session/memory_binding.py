@@ -163,6 +163,11 @@ class MemoryBinding:
 
     # Writes
 
+    @property
+    def inbox(self) -> str:
+        """The command that lists the proposals of this memory."""
+        return "lamina inbox"
+
     def note_message(self, message: str, words: str) -> None:
         """Note the user message that the following changes are made for."""
         from ..language.memory_requests import asks_for_memory
@@ -180,7 +185,7 @@ class MemoryBinding:
             return None
         if outcome.notice is not None:
             self._notices.append(outcome.notice)
-        return KeeperVerdict(outcome.said, outcome.data, outcome.is_error, outcome.beside)
+        return KeeperVerdict(outcome.said, outcome.data, outcome.is_error, outcome.beside, outcome.facts)
 
     def sources(self) -> Sources:
         """Return what this conversation has heard, from the user and from others."""
@@ -198,7 +203,7 @@ class MemoryBinding:
         file = find_memory_file(self.place, change.path) if self.place is not None else None
         if file is None:
             return None
-        wish = RequestedWrite(change.path, change.data.decode("utf-8", "replace"), change.before, change.unread)
+        wish = RequestedWrite(change.path, change.data.decode("utf-8", "replace"), change.before, change.unread, self.inbox)
         try:
             with self.open() as memory:
                 return write_memory_file(memory, file, wish, why=why, now=self._log_time(), heard=heard)

@@ -7,7 +7,8 @@ matches byte for byte. A new file is UTF-8 and exactly the given text; missing d
 the keeper.
 
 Facts of Edit: path, bytes (new size), replacements, line (of the first), added and removed (lines). Facts of Write: path, bytes, lines,
-created; for a file with a keeper: path, bytes, kept.
+created. For a file with a keeper both have path, bytes and the facts of the keeper. Those of memory are `memory` ("saved", "updated",
+"removed", "unchanged" or "waiting") or `bullets` (how many were added to a daily log).
 """
 
 from __future__ import annotations

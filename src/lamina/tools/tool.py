@@ -61,6 +61,7 @@ class KeeperVerdict(msgspec.Struct, frozen=True):
     is_error: bool = False
     # Another file that changed along: path, old content, new content. If the model knew the old content, it counts as read.
     beside: tuple[Path, bytes, bytes] | None = None
+    facts: Wire = {}  # of the tool's output
 
 
 class Todo(msgspec.Struct, frozen=True):
@@ -183,7 +184,7 @@ def offer_to_keeper(change: FileChange, context: Context) -> ToolOutput | None:
         path, before, after = verdict.beside
         if context.reads.problem(path, before) is None:
             _note(path, after, context)
-    facts: Wire = {"path": str(change.path), "bytes": len(verdict.data or b""), "kept": True}
+    facts: Wire = {"path": str(change.path), "bytes": len(verdict.data or b""), **verdict.facts}
     return ToolOutput(verdict.said, is_error=verdict.is_error, facts=facts)
 
 

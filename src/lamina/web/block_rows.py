@@ -57,9 +57,8 @@ def _row(words: Words, opened: OpenSession, found: RequestBlocks, block: Request
 
 def block_label(words: Words, block: RequestBlock) -> str:
     """Return the tool of a call or result, or the kind of the block."""
-    _, _, tool = block.label.partition(" of ")
-    if tool:
-        return words("{tool} call", tool=tool) if block.kind == "call" else tool
+    if block.tool:
+        return words("{tool} call", tool=block.tool) if block.kind == "call" else block.tool
     return (
         words(labels.BLOCK_KINDS[block.kind])
         if block.kind.startswith("unrecorded") or block.label in PLAIN

@@ -429,3 +429,14 @@ def test_what_no_memory_said_before_waits_and_names_the_dream_as_its_origin(tmp_
         [proposal] = gated.inbox.waiting()
         assert (proposal.id,) == record.waiting
         assert (proposal.name, proposal.origin) == ("force", "dream")
+
+
+def test_a_contradiction_is_asked_about_with_the_question_as_the_only_reason(tmp_path: Path) -> None:
+    with memory(tmp_path / "m") as gated:
+        save(gated, "standup", "The standup is at nine.")
+        save(gated, "meetings", "The standup is at ten.")
+        with dream(gated) as one:
+            apply_dream(gated, one.stage, one.record, one.hold, now=NOW, by_rules=True)
+        [proposal] = gated.inbox.waiting()
+        first, _, rest = proposal.why.why.partition(": ")
+        assert (first, rest.count(" says "), rest.count("; ")) == ("contradiction", 2, 1)

@@ -69,7 +69,7 @@ def log(memory: Memory, file: str = TODAY) -> str:
 def test_bullets_are_added_at_the_end_with_the_time_by_who_has_not_read_the_log(memory: Memory) -> None:
     done = put(memory, "- Deploys happen on Thursdays\n\n* Anna leads the team\nNo marker\n")
     assert done.said == f"Added 3 bullets at the end of {memory.path / TODAY}, at 14:05. Nothing else was changed."
-    assert done.notice == "Added 3 bullets to the log of 2026-03-31."
+    assert (done.notice, done.facts) == ("Added 3 bullets to the log of 2026-03-31.", {"bullets": 3})
     put(memory, "- a later one", now=NOW.replace(hour=15))
     lines = ["- 14:05 Deploys happen on Thursdays", "- 14:05 Anna leads the team", "- 14:05 No marker", "- 15:05 a later one"]
     assert log(memory).splitlines() == lines

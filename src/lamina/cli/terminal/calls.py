@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,10 +22,14 @@ MOST_CHANGED = 30
 MOST_COMMAND = 200
 LONGEST = 2_000
 TITLE = 300
-# The call already names the file of the memory.
-_MEMORY = re.compile("(Saved|Updated|Removed) the memory ")
-_BULLETS = re.compile(r"Added \d+ bullets?(?= at the end of )")
-_WAITS = " is not changed yet: the change waits for the user's approval"
+# What became of a memory. The call already names its file.
+_MEMORY = {
+    "saved": Text("saved##a memory"),
+    "updated": Text("updated"),
+    "removed": Text("removed"),
+    "unchanged": Text("unchanged"),
+    "waiting": Text("waits for your approval"),
+}
 # Lines that Lamina appends to a command's output.
 OURS = ("[exit code", "[The whole output is in")
 
@@ -103,12 +106,10 @@ def describe_result(name: str, given: object, content: object, facts: Mapping[st
         case "Write" if "lines" in facts:
             lines = counted(facts["lines"], "line")
             return Text("new, {lines}", lines=lines) if facts.get("created") else lines
-        case "Write" if done := _MEMORY.match(text):
-            return done[1].lower()
-        case "Write" if done := _BULLETS.match(text):
-            return done[0].lower()
-        case "Write" if _WAITS in text:
-            return Text("waits for your approval")
+        case "Write" | "Edit" if done := _MEMORY.get(str(facts.get("memory"))):
+            return done
+        case "Write" if "bullets" in facts:
+            return Text("added {bullets}", bullets=counted(facts["bullets"], "bullet"))
         case "Edit" if "line" in facts:
             return _changed(given, facts)
         case "Grep" if "lines" in facts:

@@ -27,7 +27,7 @@ from ...conversation.price import is_near
 from ...conversation.state import Conversation, seconds_between
 from ...conversation.triggers import compaction_at, notes_pay
 from ...core.effects import Flow, Sleep, Wait, drive
-from ...core.errors import Aborted, LaminaError, PromptTooLong, ProviderError
+from ...core.errors import Aborted, LaminaError, PromptTooLong, ProviderError, clause
 from ...core.usage import Usage
 from ...core.view import Item
 from ...fork.background import LOCAL, JobResult
@@ -97,7 +97,7 @@ def summarise(
             forks.failed(c, PURPOSE, error)
             pause = attempt.pause(error)
             if pause is None:
-                return SummaryFailed(str(error).rstrip("."), attempt.usage)
+                return SummaryFailed(str(clause(error)), attempt.usage)
             yield Sleep(pause)
             continue
         forks.ended(c, PURPOSE, outcome, seconds_between(began, c.clock()))

@@ -92,7 +92,7 @@ class ReviewWriter:
         self._files.add(change.path)
         self._size += len(verdict.text.encode("utf-8", "replace"))
         self._record(change, verdict, done)
-        return KeeperVerdict(done.said, done.data, done.is_error, done.beside)
+        return KeeperVerdict(done.said, done.data, done.is_error, done.beside, done.facts)
 
     def _judge(self, change: FileChange) -> AcceptedMemory | RefusedMemory:
         found = find_memory_file(self._place, change.path) if ".." not in change.path.parts else None

@@ -15,12 +15,12 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from ...core.errors import DiskError, Fenced, InputError, LaminaError
+from ...core.errors import DiskError, Fenced, InputError, LaminaError, clause
 from ...disk.locks.dream_lock import HeldDreamLock
 from ...disk.paths.memory_paths import check_child
 from ...language.text import CLAUSES, Text, joined
-from ...memory.guard.contradictions import CONTRADICTS, find_contradictions, without_sentence
 from ...memory.guard.contradictions import MOST as MOST_QUESTIONS
+from ...memory.guard.contradictions import find_contradictions, without_sentence
 from ...memory.store.contract import MOST_READ, ChangeReason, Proposed
 from ...memory.store.daily_logs import is_found, list_logs, read_log
 from ...memory.store.distinct import are_distinct, read_distinct
@@ -95,7 +95,8 @@ def _ask_about_contradictions(gated: GatedStore, plan: DreamPlan) -> DreamPlan:
     before = next((one.asked for one in read_records(gated.store.root) if one.status == "completed"), ())
     fresh = {each.old.topic.file: each for each in found if each.id not in before}
     asked = list(fresh.values())[:MOST_QUESTIONS]
-    changes = (DreamChange(one.old.topic.file, without_sentence(one.old), counts=True, waits=one.why) for one in asked)
+    texts = ((one, without_sentence(one.old)) for one in asked)
+    changes = (DreamChange(one.old.topic.file, text, counts=True, waits=one.why, asks=True) for one, text in texts)
     known = (*(each.id for each in found if each.id in before), *(each.id for each in asked))
     return plan._replace(changes=(*plan.changes, *changes), asked=known)
 
@@ -150,13 +151,8 @@ def _drop_invalid(gated: GatedStore, wanted: DreamPlan) -> DreamPlan:
             check_child(gated.store.root.path, change.file)
             read_draft(change.file, change.text, gated.store.get(change.file))
         except (InputError, DiskError) as error:
-            refused[change.file] = _problem_text(change.file, error)
+            refused[change.file] = clause(error, change.file)
     return without(wanted, refused)
-
-
-def _problem_text(file: str, error: LaminaError) -> str:
-    """Return the error without the file name, for a message that already names the file."""
-    return str(error).removeprefix(f"{file}: ")
 
 
 def apply_dream(
@@ -249,7 +245,7 @@ class _Application:
             put, file = change.text, change.file
             done = gated.drop(file, why=why, expected=data) if put is None else gated.put(file, put, expected=data, why=why)
         except InputError as error:
-            self._skip_or_fail(change, _problem_text(change.file, error))
+            self._skip_or_fail(change, clause(error, change.file))
         except DiskError:
             if not self._was_changed(change.file, data):
                 raise
@@ -276,7 +272,7 @@ class _Application:
     def _skip_or_fail(self, change: DreamChange, why: str) -> None:
         """Skip a change, unless changes that may already be applied depend on it."""
         if change.file in self._needed and not change.waits:
-            raise DiskError(change.file, "could not be changed, but other changes of the dream depend on it", why.rstrip("."))
+            raise DiskError(change.file, "could not be changed, but other changes of the dream depend on it", why)
         self._skip(change.file, why)
 
     def _skip(self, file: str, why: str) -> None:
@@ -334,7 +330,7 @@ def _is_personal(change: DreamChange) -> bool:
 
 
 def _reason(change: DreamChange) -> str:
-    if change.waits.startswith(CONTRADICTS):
+    if change.asks:
         return change.waits
     if change.text is not None:
         said = Text("added" if change.new else "tidied")

@@ -50,7 +50,8 @@ THEIRS = "was changed by someone else while the dream ran; their version stays"
 
 class DreamChange(NamedTuple):
     """A change to one file. `text` None removes it. `needs` are the changed files that take over its facts. `counts`: it counts against
-    the cap. `drops` is the number of facts a rewrite leaves out. `waits` is the reason for an approval, empty if none is needed."""
+    the cap. `drops` is the number of facts a rewrite leaves out. `waits` is the reason for an approval, empty if none is needed.
+    `asks`: that reason is a question to the user, with the change as one of its answers."""
 
     file: str
     text: str | None
@@ -59,6 +60,7 @@ class DreamChange(NamedTuple):
     counts: bool = False
     drops: int = 0
     waits: str = ""
+    asks: bool = False
 
     @property
     def merged(self) -> bool:

@@ -21,7 +21,7 @@ from ...conversation.forks import ForkDriver, cache_figures, ended, failed, hand
 from ...conversation.state import Conversation, seconds_between
 from ...core.blocks import ToolUse, Wire
 from ...core.budget import limits_of
-from ...core.errors import DiskError
+from ...core.errors import DiskError, clause
 from ...core.reach import tool_names
 from ...disk.locks.dream_lock import DreamLock
 from ...disk.trees.rootdir import RootDir
@@ -211,7 +211,7 @@ def _take_result(c: Conversation, one: JobResult) -> None:
     if one.error is not None:  # our own fault, or a disk error before there was a record
         _record_failure(c, {"failed": str(one.error) or type(one.error).__name__}, stopped=False)
         if isinstance(one.error, DiskError | OSError):
-            c.notify(Text(ON_DISK, why=Text.whole(str(one.error).rstrip("."))))
+            c.notify(Text(ON_DISK, why=clause(one.error)))
         return
     outcome: DreamOutcome = one.value
     c.notify(*outcome.recovered)

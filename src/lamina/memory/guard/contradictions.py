@@ -22,7 +22,6 @@ from .facts import count_words, folded_words, negates
 
 # More than anyone decides at once; the next dream asks about the rest.
 MOST = 10
-CONTRADICTS = "contradiction: "
 # Longer sentences say too much to differ in one value only.
 MOST_WORDS = 40
 FEWEST_WORDS = 3
@@ -88,7 +87,7 @@ class Contradiction(NamedTuple):
     @property
     def why(self) -> str:
         sides = (f'{each.topic.name} says "{each.text}"' for each in (self.new, self.old))
-        return f"{CONTRADICTS}{' and '.join(sides)}; accept to keep only the newer one, reject to keep both"
+        return f"contradiction: {' and '.join(sides)}; accept to keep only the newer one, reject to keep both"
 
 
 class _Key(NamedTuple):
