@@ -10,7 +10,7 @@ from lamina.core.errors import InputError, LaminaError
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
 from lamina.memory.store.contract import ChangeReason
-from lamina.memory.store.distinct import DISTINCT, are_distinct, find_similar, note_distinct
+from lamina.memory.store.distinct import DISTINCT, are_distinct, note_distinct, read_distinct
 from lamina.memory.store.draft import Draft
 from lamina.memory.store.journal import digest_of
 
@@ -95,31 +95,30 @@ def test_a_memory_changed_after_the_merge_stays(tmp_path: Path) -> None:
         assert state(memory)["testing-db.md"] == "newer\n"
 
 
-def test_a_pair_that_is_no_duplicate_is_not_reported_again(tmp_path: Path) -> None:
+def test_a_pair_that_is_no_duplicate_stays_distinct_until_that_is_taken_back(tmp_path: Path) -> None:
     with opened(tmp_path / "m") as memory:
         two(memory)
         store = memory.store().store
-        (pair,) = find_similar(store)
-        assert {pair.first.name, pair.second.name} == {"testing-db", "database-tests"}
+        assert not are_distinct(store, "testing-db", "database-tests")
         note_distinct(store, "testing-db", "database-tests")
-        assert find_similar(store) == []
+        assert are_distinct(store, "database-tests", "testing-db")
         # A memory keeps its identity under another name.
         store.save(
             Draft("database-tests", "project", "renamed", f"{TEXT} It takes ten seconds, or more."), why=ChangeReason("user")
         )
-        assert find_similar(store) == []
         assert are_distinct(store, "database-tests.md", "testing-db")
         note_distinct(store, "database-tests", "testing-db", distinct=False)
-        assert len(find_similar(store)) == 1
+        assert not are_distinct(store, "testing-db", "database-tests")
+        assert read_distinct(store.root) == frozenset()
 
 
-def test_a_damaged_list_of_pairs_reports_them_again(tmp_path: Path) -> None:
+def test_a_damaged_list_of_pairs_counts_as_empty(tmp_path: Path) -> None:
     with opened(tmp_path / "m") as memory:
         two(memory)
         store = memory.store().store
         note_distinct(store, "testing-db", "database-tests")
         (memory.path / DISTINCT).write_text("{torn")
-        assert len(find_similar(store)) == 1
+        assert not are_distinct(store, "testing-db", "database-tests")
         with pytest.raises(InputError, match="nobody"):
             note_distinct(store, "testing-db", "nobody")
         with pytest.raises(InputError, match="same memory"):

@@ -4,8 +4,8 @@ contract.py   the store protocol and its values     directory.py    the store in
 topic.py      one memory as a file                  topic_files.py  finding, reading, scanning  uses.py       recalls and reads
 index.py      the text of MEMORY.md                 index_file.py   its file and its limit
 draft.py      validation of new memories            secrets.py      redaction                   evidence.py   files it relies on
-journal.py, history.py  every change                recovery.py     of a single change          journal_check.py  damage
+journal.py, history.py  every change                journal_check.py  damage
 scopes.py, project_identity.py  memory locations    modes.py        off, read-only, confirm     daily_logs.py assistant mode
-lint.py       faults in memories and the index      change_sets.py  what belongs together, undone and redone
+lint.py       faults in memories and the index      change_sets.py  what belongs together, undone and redone; recovery
 search_index.py  words and names of a large directory
 """

@@ -1,11 +1,14 @@
-"""Change sets: the changes of a dream, a merge, a turn or an approval, undone and redone as one.
+"""Change sets: the changes of a dream, a merge, a turn or an approval, undone and redone as one, and recovery after a crash.
 
 A set is found in the journal by the id of its act (`acts_of`). Invariants: a memory returns to its content before the set byte for byte,
 with its time and its file, or to the trash if the set created it. A memory that was changed since is left alone and reported. A set of
 several files stands between the journal's lines `begin` and `end`, and is made under the store's guard: an unfinished one is the tail of
 the journal. docs/design/change-sets.md has the reasons.
 
-A crash at any line of a set, an undo or a redo leaves an unfinished set, which the next writer undoes before it writes.
+A crash at any line of a set, an undo or a redo leaves an unfinished set, which the next writer undoes before it writes. A crash at
+any line of a single change leaves at most the newest change of the journal half done, because every writer repairs before it writes,
+under the store's guard; the next writer completes it. An index line that the user removed stays out, and one that the user worded
+stays unchanged. A removal that did not reach its file did not happen. Every repair is reported.
 """
 
 from __future__ import annotations
@@ -17,12 +20,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from ...core.errors import DiskError
 from ...language.wording import counted
 from .contract import MOST_READ, ChangeReason
 from .history import MemoryHistory
 from .index import entry_line, entry_of, merge_indexes, rows_of, with_row
-from .journal import JournalLine, MemoryChange, digest_of, unescape_bytes
-from .topic import INDEX, fold_name, name_key, read_topic
+from .journal import JournalHead, JournalLine, MemoryChange, digest_of, unescape_bytes
+from .topic import INDEX, Topic, fold_name, name_key, read_topic
 from .topic_files import decode_text
 
 if TYPE_CHECKING:
@@ -117,15 +121,15 @@ def find_client_changes(history: MemoryHistory, since: float) -> list[ClientChan
     memories: dict[str, list[JournalLine]] = {}
     for line in history.lines():
         memories.setdefault(line.memory, []).append(line)
-    found = list[ClientChange]()
+    changes = list[ClientChange]()
     for lines in memories.values():
         last, client = lines[-1], _client_of(lines[-1])
         if client and last.digest and last.time >= since:
             acts = [line.id for line in lines if _client_of(line) == client]
             run = find_runs(lines, acts)[0]
             change = SetChange(last.name, last.file, "changed" if _start(run[0])[1] else "saved")
-            found.append(ClientChange(last.id, last.time, client, change, tuple(line.id for line in run)))
-    return sorted(found, key=lambda each: -each.time)
+            changes.append(ClientChange(last.id, last.time, client, change, tuple(line.id for line in run)))
+    return sorted(changes, key=lambda change: -change.time)
 
 
 def _client_of(line: JournalLine) -> str:
@@ -140,7 +144,7 @@ class _Step(NamedTuple):
 
     memory: str
     change: SetChange
-    there: bytes | None
+    current: bytes | None
     home: str
     data: bytes | None
     mtime_ns: int
@@ -162,13 +166,13 @@ def undo(
     with store.change_set(why):
         runs = [run for run in find_runs(store.history.lines(), acts) if files is None or run[-1].file in files]
         steps = _steps(store, runs)
-        left = [step for step in steps if step.change.problem]
-        back = [] if whole and left else [step for step in steps if not step.change.problem]
+        blocked = [step for step in steps if step.change.problem]
+        back = [] if whole and blocked else [step for step in steps if not step.change.problem]
         if back or not steps:
             marks = [row for row in store.history.rows() if row.file == INDEX and not acts_of(row.why).isdisjoint(acts)]
-            _go_back(store, back, left, _IndexMarks.of(store.history, marks), why=why, only=files is not None)
+            _go_back(store, back, blocked, _IndexMarks.of(store.history, marks), why=why, only=files is not None)
         act = why.act if store.history.has_begun else ""
-    return UndoneSet(act, tuple(step.change for step in back), tuple(step.change for step in left))
+    return UndoneSet(act, tuple(step.change for step in back), tuple(step.change for step in blocked))
 
 
 def roll_back(store: DirectoryStore) -> tuple[str, ...]:
@@ -185,12 +189,13 @@ def roll_back(store: DirectoryStore) -> tuple[str, ...]:
     marks = _IndexMarks.of(history, [row for row in rows if row.file == INDEX and row.why is not None and row.why.undoes != act])
     runs = find_runs(lines, [act])
     steps = _steps(store, runs)
-    back, left = ([step for step in steps if bool(step.change.problem) == wrong] for wrong in (False, True))
+    back = [step for step in steps if not step.change.problem]
+    blocked = [step for step in steps if step.change.problem]
     history.resume(why)
     try:
         # A removal that was stopped may have dropped the line of a file that is still there.
         touched = {fold_name(file) for run in runs for file in (run[-1].file, _start(run[0])[0])}
-        _go_back(store, back, left, marks, why=why, touched=touched)
+        _go_back(store, back, blocked, marks, why=why, touched=touched)
         history.end(store.index_file.data(), now=store.clock())
     finally:
         history.leave()
@@ -206,10 +211,10 @@ def _steps(store: DirectoryStore, runs: Sequence[list[JournalLine]]) -> list[_St
 
 def _step(store: DirectoryStore, run: list[JournalLine], contents: Mapping[str, str], own: Collection[str]) -> _Step | None:
     last, (home, before) = run[-1], _start(run[0])
-    file, there = last.file, store.root.read_bytes(last.file, MOST_READ)
-    if there is None and home != file:  # an interrupted undo may have renamed it already
-        file, there = home, store.root.read_bytes(home, MOST_READ)
-    digest = digest_of(there)
+    file, current = last.file, store.root.read_bytes(last.file, MOST_READ)
+    if current is None and home != file:  # an interrupted undo may have renamed it already
+        file, current = home, store.root.read_bytes(home, MOST_READ)
+    digest = digest_of(current)
     if (file, digest) == (home, before):
         return None
     data, problem = None if not before else contents.get(before, "").encode("utf-8", "replace"), ""
@@ -217,18 +222,18 @@ def _step(store: DirectoryStore, run: list[JournalLine], contents: Mapping[str, 
         problem = SINCE
     elif before and before not in contents:
         problem = LOST
-    elif there is not None and file != home and (store.root.stat(home) is not None or store.root.twin(home) is not None):
+    elif current is not None and file != home and (store.root.stat(home) is not None or store.root.twin(home) is not None):
         problem = FILE_TAKEN
-    elif data is not None and not _is_free(store, home, data, there, own):
+    elif data is not None and not _is_free(store, home, data, current, own):
         problem = NAME_TAKEN
     did: Did = "removed" if not last.digest else "changed" if before else "saved"
-    return _Step(last.memory, SetChange(last.name, file, did, problem), there, home, data, run[0].mtime_ns)
+    return _Step(last.memory, SetChange(last.name, file, did, problem), current, home, data, run[0].mtime_ns)
 
 
-def _is_free(store: DirectoryStore, home: str, data: bytes, there: bytes | None, own: Collection[str]) -> bool:
+def _is_free(store: DirectoryStore, home: str, data: bytes, current: bytes | None, own: Collection[str]) -> bool:
     """Return whether no memory outside the set has the name that comes back."""
     name = read_topic(home, decode_text(data), 0).name
-    if there is not None and name_key(read_topic(home, decode_text(there), 0).name) == name_key(name):
+    if current is not None and name_key(read_topic(home, decode_text(current), 0).name) == name_key(name):
         return True
     return (owner := store.topic_files.named(name)) is None or owner in own
 
@@ -236,7 +241,7 @@ def _is_free(store: DirectoryStore, home: str, data: bytes, there: bytes | None,
 def _go_back(
     store: DirectoryStore,
     back: list[_Step],
-    left: list[_Step],
+    blocked: list[_Step],
     marks: _IndexMarks | None,
     *,
     why: ChangeReason,
@@ -247,17 +252,17 @@ def _go_back(
     for step in sorted(back, key=lambda step: step.data is None):
         file, name = step.change.file, step.change.name
         if step.data is None:
-            assert step.there is not None
-            store.take_out(file, step.there, why)
+            assert step.current is not None
+            store.take_out(file, step.current, why)
             continue
-        if step.there is not None and file != step.home:
-            store.move(MemoryChange(step.home, name, "rename", None, step.there, why, step.memory, file))
-        if step.there != step.data or file != step.home:  # a renamed file gets its time back, too
+        if step.current is not None and file != step.home:
+            store.move(MemoryChange(step.home, name, "rename", None, step.current, why, step.memory, file))
+        if step.current != step.data or file != step.home:  # a renamed file gets its time back, too
             name = read_topic(step.home, decode_text(step.data), 0).name
-            change = MemoryChange(step.home, name, "restore", step.there, step.data, why, step.memory)
+            change = MemoryChange(step.home, name, "restore", step.current, step.data, why, step.memory)
             store.write(change, mtime_ns=step.mtime_ns)
     if marks is not None:
-        _restore_index(store, back, left, marks, only=only, touched=touched)
+        _restore_index(store, back, blocked, marks, only=only, touched=touched)
         return
     for step in back:
         if step.data is not None and (topic := store.topic_files.topic(step.home)) is not None:
@@ -268,10 +273,10 @@ def _go_back(
 
 
 class _IndexMarks(NamedTuple):
-    """The index as a set found it, and as the set left it, or was about to. `existed`: there was one."""
+    """The index before a set, and as the set left it, or was about to. `existed`: there was one."""
 
-    found: str
-    made: str
+    before: str
+    after: str
     existed: bool
 
     @classmethod
@@ -282,49 +287,128 @@ class _IndexMarks(NamedTuple):
         contents = history.contents({mark.digest for mark in marks}) | {"": ""}
         if any(mark.digest not in contents for mark in (marks[0], marks[-1])):
             return None
-        found, made = (unescape_bytes(contents[mark.digest]) for mark in (marks[0], marks[-1]))
-        return cls(found, made, bool(marks[0].digest))
+        before, after = (unescape_bytes(contents[mark.digest]) for mark in (marks[0], marks[-1]))
+        return cls(before, after, bool(marks[0].digest))
 
 
 def _restore_index(
-    store: DirectoryStore, back: list[_Step], left: list[_Step], marks: _IndexMarks, *, only: bool, touched: Collection[str]
+    store: DirectoryStore, back: list[_Step], blocked: list[_Step], marks: _IndexMarks, *, only: bool, touched: Collection[str]
 ) -> None:
-    restored = {file for step in back for file in step.files} | ({*touched} - {file for step in left for file in step.files})
-    stay = {file for step in left for file in step.files} - restored
+    restored = {file for step in back for file in step.files} | ({*touched} - {file for step in blocked for file in step.files})
+    stay = {file for step in blocked for file in step.files} - restored
 
     def restore(now: str) -> str:
         if only:
-            return _with_rows(now, marks.found, restored)
+            return _with_rows(now, marks.before, restored)
         reworded = _reworded(now, marks, back)
-        return merge_indexes(marks.found, now, base=marks.made, our_rows=restored - reworded, their_rows=stay | reworded)
+        return merge_indexes(marks.before, now, base=marks.after, our_rows=restored - reworded, their_rows=stay | reworded)
 
-    there = store.index_file.data()
-    text = restore((there or b"").decode("utf-8", "surrogateescape"))
+    data = store.index_file.data()
+    text = restore((data or b"").decode("utf-8", "surrogateescape"))
     if not text and not marks.existed and not store.topic_files.files():
         store.root.unlink(INDEX)
-    elif text.encode("utf-8", "surrogateescape") != there:
-        store.history.rewrite_index(there, text.encode("utf-8", "surrogateescape"), now=store.clock())
+    elif text.encode("utf-8", "surrogateescape") != data:
+        store.history.rewrite_index(data, text.encode("utf-8", "surrogateescape"), now=store.clock())
         store.index_file.edit(restore)
 
 
 def _reworded(now: str, marks: _IndexMarks, back: list[_Step]) -> set[str]:
     """Return the restored files whose line the user worded since: it is neither the set's nor that of the content so far."""
-    there, made, found = rows_of(now), rows_of(marks.made), rows_of(marks.found)
+    rows, rows_after, rows_before = rows_of(now), rows_of(marks.after), rows_of(marks.before)
     reworded = set[str]()
     for step in back:
         file = fold_name(step.change.file)
-        if file in there and step.there is not None and step.data is not None:
-            own = entry_line(entry_of(read_topic(step.change.file, decode_text(step.there), 0)))
-            if there[file].rstrip("\r") != own and there[file] not in (made.get(file), found.get(file)):
+        if file in rows and step.current is not None and step.data is not None:
+            own = entry_line(entry_of(read_topic(step.change.file, decode_text(step.current), 0)))
+            if rows[file].rstrip("\r") != own and rows[file] not in (rows_after.get(file), rows_before.get(file)):
                 reworded.add(file)
     return reworded
 
 
-def _with_rows(now: str, found: str, files: Collection[str]) -> str:
+def _with_rows(now: str, before: str, files: Collection[str]) -> str:
     """Return the index of now with the lines that these files had when the set began, each behind the line it followed."""
-    then = rows_of(found)
+    rows_before = rows_of(before)
     for file in files:
-        there = rows_of(now)
-        above = [each for each in takewhile(file.__ne__, then) if each in there]
-        now = with_row(now, file, then.get(file), above[-1] if above else "")
+        rows = rows_of(now)
+        above = [other for other in takewhile(file.__ne__, rows_before) if other in rows]
+        now = with_row(now, file, rows_before.get(file), above[-1] if above else "")
     return now
+
+
+# Recovery of a single change
+
+# The newest change, and its file's current content; None if the file is gone.
+_Newest: TypeAlias = tuple[JournalHead, bytes | None]
+
+
+def needs_repair(store: DirectoryStore) -> bool:
+    if not store.index_file.exists():
+        return bool(store.topic_files.files())
+    head = store.history.newest()
+    if head is not None and head.part:
+        return True
+    newest = _with_content(store, head) if not store.index_file.is_too_long() else None
+    return newest is not None and _unlisted(store, newest) is not None
+
+
+def repair(store: DirectoryStore) -> tuple[str, ...]:
+    """Rebuild a missing index, add a missing line, and record a change that did not happen. Return the notices.
+
+    The guard is held: until it is released, the journal cannot change any more.
+    """
+    index, history, path = store.index_file, store.history, store.root.path / INDEX
+    notices: tuple[str, ...] = ()
+    history.catch_up()
+    newest = _with_content(store, history.latest)
+    if not index.exists():
+        if headers := store.topic_files.headers():
+            index.rebuild(headers)
+            notices = (f"{path} was missing and was rebuilt from {counted(len(headers), 'memory')}.",)
+    elif newest is not None and not index.is_too_long() and (topic := _unlisted(store, newest)) is not None:
+        index.add(topic, was=newest[0].was)
+        notices = (f"{path} lacked the line of {topic.file} after an interrupted change; the line was added.",)
+    # Do this last: the line above was found through the journal's newest change.
+    if newest is not None:
+        history.settle(newest[1], now=store.clock())
+    return notices
+
+
+def _with_content(store: DirectoryStore, newest: JournalHead | None) -> _Newest | None:
+    """Read the file of the newest change; None if there is nothing to repair. A file replaced by a link must not block
+    saving other memories."""
+    if newest is None or newest.file == INDEX:
+        return None
+    try:
+        return newest, store.root.read_bytes(newest.file, MOST_READ)
+    except DiskError:
+        return None
+
+
+def _unlisted(store: DirectoryStore, newest: _Newest) -> Topic | None:
+    """Return the memory whose save stopped between file and index line, or whose removal stopped between line and file."""
+    change, data = newest
+    if data is None or not _lacks_line(store, change):
+        return None
+    if digest_of(data) != (change.before if change.action == "remove" else change.digest):
+        return None
+    topic = read_topic(change.file, decode_text(data), 0)
+    line = store.index_file.line(change.file)
+    if line is None:
+        return topic
+    if line == entry_line(entry_of(topic)):
+        return None
+    # The line may be ours for the previous content. A line that the user worded is not ours.
+    text = store.history.content_of(change.before)
+    before = read_topic(change.file, text, 0) if text is not None else None
+    return topic if before is not None and line == entry_line(entry_of(before)) else None
+
+
+def _lacks_line(store: DirectoryStore, change: JournalHead) -> bool:
+    """Tell whether the change may lack its index line. A line that the user removed later stays out: then the index is newer
+    than the file."""
+    if change.action == "rename":
+        return store.index_file.line(change.was) is not None and store.root.stat(change.was) is None
+    if change.action not in ("save", "restore"):
+        return change.action == "remove"
+    file, index = store.root.stat(change.file), store.root.stat(INDEX)
+    return file is not None and index is not None and index.st_mtime_ns <= file.st_mtime_ns

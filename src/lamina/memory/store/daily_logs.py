@@ -61,9 +61,9 @@ def log_file(day: date) -> str:
 
 def log_day(file: str) -> date | None:
     """Return the day of a log file; None for any other file."""
-    found = _FILE.fullmatch(file)
+    match = _FILE.fullmatch(file)
     try:
-        return date.fromisoformat(found[3]) if found else None
+        return date.fromisoformat(match[3]) if match else None
     except ValueError:
         return None
 
@@ -88,31 +88,29 @@ def plan_addition(file: str, text: str, before: str, now: datetime) -> LogAdditi
     if text.lstrip().startswith("---\n"):
         raise InputError(file, "a daily log has no front matter", "write only the new bullets, one per line")
     clean = redact(_new(file, text, before))
-    lines = [line for line in clean.text.splitlines() if line.strip()]
-    return LogAddition(tuple(_bullet(line, file, now) for line in lines), clean.kinds)
+    bullets = list[str]()
+    for line in filter(str.strip, clean.text.splitlines()):
+        marker = _MARKER.match(line)
+        words = " ".join(line[marker.end() if marker else 0 :].split())
+        if _TIME.match(words):  # copied from the log, or made up: a model has no clock
+            raise InputError(file, "a bullet begins with a time, which is added automatically", "begin with the text")
+        if len(words) > MOST_CHARACTERS:
+            problem = f"a bullet has {len(words):,} characters (the limit is {MOST_CHARACTERS})"
+            raise InputError(file, problem, "shorten it or split it into two bullets")
+        bullets.append(f"- {now:%H:%M} {words}")
+    return LogAddition(tuple(bullets), clean.kinds)
 
 
 def _new(file: str, text: str, before: str) -> str:
     """Return the new part of a text, which may repeat the whole log or leave it out."""
-    text, known = text.removeprefix(_MARK), before.removeprefix(_MARK).rstrip()
-    if known and text.startswith(known) and text[len(known) : len(known) + 1] in ("", "\r", "\n"):
-        return text[len(known) :]
-    there = {line.strip() for line in known.splitlines()}
-    if any(line.strip() in there for line in text.splitlines() if line.strip()):
+    text, log = text.removeprefix(_MARK), before.removeprefix(_MARK).rstrip()
+    if log and text.startswith(log) and text[len(log) : len(log) + 1] in ("", "\r", "\n"):
+        return text[len(log) :]
+    existing = {line.strip() for line in log.splitlines()}
+    if any(line.strip() in existing for line in text.splitlines() if line.strip()):
         problem = "existing lines of a daily log can't be changed or repeated"
         raise InputError(file, problem, "write only the new bullets, one per line, also for a correction")
     return text
-
-
-def _bullet(line: str, file: str, now: datetime) -> str:
-    marker = _MARKER.match(line)
-    words = " ".join(line[marker.end() if marker else 0 :].split())
-    if _TIME.match(words):  # copied from the log, or made up: a model has no clock
-        raise InputError(file, "a bullet begins with a time, which is added automatically", "begin with the text")
-    if len(words) > MOST_CHARACTERS:
-        problem = f"a bullet has {len(words):,} characters (the limit is {MOST_CHARACTERS})"
-        raise InputError(file, problem, "shorten it or split it into two bullets")
-    return f"- {now:%H:%M} {words}"
 
 
 def append_bullets(root: RootDir, file: str, bullets: Sequence[str], *, durability: Durability = "full") -> bytes:
@@ -134,14 +132,14 @@ def append_bullets(root: RootDir, file: str, bullets: Sequence[str], *, durabili
 
 def list_logs(root: RootDir) -> list[DailyLog]:
     """List all logs, newest first. Files with other names are skipped."""
-    found = []
+    logs = []
     for year in _below(root, LOGS, 4):
         for month in _below(root, f"{LOGS}/{year}", 2):
             for entry in root.listdir(f"{LOGS}/{year}/{month}"):
                 file = f"{LOGS}/{year}/{month}/{entry.name}"
                 if not entry.is_dir and (day := log_day(file)) is not None:
-                    found.append(DailyLog(day, file, entry.size))
-    return sorted(found, reverse=True)
+                    logs.append(DailyLog(day, file, entry.size))
+    return sorted(logs, reverse=True)
 
 
 def _below(root: RootDir, directory: str, digits: int) -> list[str]:
@@ -159,4 +157,4 @@ def days_to_distil(root: RootDir, last: float | None, now: float) -> list[date]:
     seconds. If the list is empty, no dream is needed at midnight."""
     today = date.fromtimestamp(now)
     since = date.min if last is None else date.fromtimestamp(last)
-    return [each.day for each in list_logs(root) if since <= each.day < today]
+    return [log.day for log in list_logs(root) if since <= log.day < today]

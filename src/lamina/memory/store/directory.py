@@ -31,14 +31,13 @@ from ...disk.temp_files import Durability
 from ...disk.trees.rootdir import RootDir
 from ...language.text import Text
 from ...language.wording import counted, plural
-from .change_sets import roll_back
+from .change_sets import needs_repair, repair, roll_back
 from .contract import MOST_READ, ChangeReason, MemoryVersion, Saved
 from .draft import CleanDraft, Draft, apply_draft, clean_draft, read_draft
 from .history import MemoryHistory, hold_guard
 from .index import RewrittenIndex, add_entries, rewrite_index
 from .index_file import IndexFile
 from .journal import MemoryChange, concerns, digest_of
-from .recovery import needs_repair, repair
 from .secrets import redact
 from .topic import (
     Topic,
@@ -130,9 +129,9 @@ class DirectoryStore:
         store = cls(root, scope=scope, clock=clock, durability=durability)
         try:
             if swept := root.sweep():
-                left = f"{root.path} contained {counted(swept, 'unfinished file')} from interrupted writes"
-                store.notices += (f"{left}; {plural(swept, 'it was', 'they were')} removed.",)
-            if needs_repair(store.topic_files, store.index_file, store.history):
+                leftovers = f"{root.path} contained {counted(swept, 'unfinished file')} from interrupted writes"
+                store.notices += (f"{leftovers}; {plural(swept, 'it was', 'they were')} removed.",)
+            if needs_repair(store):
                 with hold_guard(root):
                     store.repair()
         except DiskError as error:
@@ -162,7 +161,7 @@ class DirectoryStore:
         self.history.catch_up()
         if self.history.is_open:
             self.notices += roll_back(self)
-        self.notices += repair(self.topic_files, self.index_file, self.history, now=self.clock())
+        self.notices += repair(self)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -208,8 +207,8 @@ class DirectoryStore:
 
     def topics(self) -> list[Topic]:
         """Return all memories with their bodies, sorted by file. Unreadable files are left out."""
-        found = (self.topic_files.topic(found.file) for found in sorted(self.topic_files.files()))
-        return [topic for topic in found if topic is not None]
+        topics = (self.topic_files.topic(entry.file) for entry in sorted(self.topic_files.files()))
+        return [topic for topic in topics if topic is not None]
 
     def get(self, name: str) -> Topic | None:
         """Return a memory by name (in any case and Unicode form) or by file."""
@@ -240,8 +239,8 @@ class DirectoryStore:
     def identity(self, name: str) -> str:
         """Return the identity of the memory with this name or file, or of the last one that had it; empty if none did."""
         file = self.topic_files.meant(name)
-        if file is None and (known := self.history.find(name)):
-            return known
+        if file is None and (memory := self.history.find(name)):
+            return memory
         file = file or self.topic_files.find(name)
         if file is None:
             return ""
@@ -261,7 +260,7 @@ class DirectoryStore:
             file = self.topic_files.free(wish.draft.name, wish.draft.type)
             topic, before = apply_draft(wish.draft, None, file), None
         else:
-            before = self.topic_files.there(file)
+            before = self.topic_files.existing(file)
             topic = stamp_topic(
                 apply_draft(wish.draft, read_topic(file, decode_text(before), self.clock()), file), now=self.clock()
             )
@@ -357,14 +356,14 @@ class DirectoryStore:
     def put_index(self, text: str, *, expected: bytes | None) -> RewrittenIndex:
         """Write an index, made valid. A writer that does not know the current index (`expected`) can only add to it."""
         with self._changing():
-            there = self.index_file.data()
-            files = [found.file for found in self.topic_files.files()]
-            done = rewrite_index(text, decode_text(there), files, known=there == expected, team=self.scope == "team")
+            data = self.index_file.data()
+            files = [entry.file for entry in self.topic_files.files()]
+            index = rewrite_index(text, decode_text(data), files, known=data == expected, team=self.scope == "team")
             if self._in_set:
-                self.history.rewrite_index(there, done.text.encode("utf-8", "surrogateescape"), now=self.clock())
+                self.history.rewrite_index(data, index.text.encode("utf-8", "surrogateescape"), now=self.clock())
             # The index was read under the guard. Only a user's editor can save in between, and its version is merged with ours.
-            self.index_file.edit(lambda now: done.text if now == decode_text(there) else add_entries(now, done.text))
-            return done
+            self.index_file.edit(lambda now: index.text if now == decode_text(data) else add_entries(now, index.text))
+            return index
 
     def remove(self, name: str, *, why: ChangeReason, expected: bytes | None = None) -> bool:
         """Move a memory to the trash: first its index line, then its file; the journal keeps the content. Return False if it
@@ -376,7 +375,7 @@ class DirectoryStore:
             file = self.topic_files.find(name)
             if file is None:
                 return False
-            old = self.topic_files.there(file)
+            old = self.topic_files.existing(file)
             if expected is not None and old != expected:
                 raise changed_meanwhile(file)
             return self.take_out(file, old, why)
@@ -389,7 +388,7 @@ class DirectoryStore:
         self.history.record(MemoryChange(file, topic.name, "remove", old, None, _clean(why)), now=self.clock())
         self.index_file.drop(file)
         if self.root.read_bytes(file, MOST_READ) != old:
-            self.index_file.add(read_topic(file, decode_text(self.topic_files.there(file)), 0))
+            self.index_file.add(read_topic(file, decode_text(self.topic_files.existing(file)), 0))
             raise changed_meanwhile(file)
         self._changed.add(file)
         try:
@@ -412,7 +411,7 @@ class DirectoryStore:
                 raise InputError(missing, "no such memory exists", "run `lamina memory list` to see the names")
             if fold_name(file) == fold_name(planned.topic.file):
                 raise InputError(gone, "cannot be merged with itself", "choose two memories")
-            old = self.topic_files.there(file)
+            old = self.topic_files.existing(file)
             if base is not None and digest_of(planned.before) != base[0]:
                 raise changed_meanwhile(planned.topic.file)
             if base is not None and digest_of(old) != base[1]:
@@ -436,8 +435,8 @@ class DirectoryStore:
             old = self.topic_files.whole(file)
             if base is not None and digest_of(old) != base:
                 raise changed_meanwhile(file)
-            there = None if old is None else read_topic(file, decode_text(old), 0)
-            last = versions[0].name if there is None else there.name
+            current = None if old is None else read_topic(file, decode_text(old), 0)
+            last = versions[0].name if current is None else current.name
             is_last = name_key(name) == name_key(last) or name in (file, *(version.file for version in versions[:1]))
             text = self._version(versions, version_id, digest_of(old), former="" if is_last else name)
             if text is None:
@@ -446,7 +445,7 @@ class DirectoryStore:
             data = text.encode("utf-8", "replace")
             topic = read_topic(file, text, self.clock())
             if name != file:  # a file named as such comes back, also as the copy that it was
-                self._check_name(topic, there)
+                self._check_name(topic, current)
             if data != old:
                 self.write(MemoryChange(file, topic.name, "restore", old, data, why, memory))
             now = self._renamed(last, topic, data, why)
@@ -454,9 +453,9 @@ class DirectoryStore:
                 raise DiskError(now, "is restored, but its index line may be missing", unfinished.removesuffix("."))
             return self.topic_files.topic(now) or topic
 
-    def _check_name(self, topic: Topic, there: Topic | None) -> None:
+    def _check_name(self, topic: Topic, current: Topic | None) -> None:
         """Refuse a version whose name another memory has now."""
-        if there is not None and name_key(there.name) == name_key(topic.name):
+        if current is not None and name_key(current.name) == name_key(topic.name):
             return
         owner = self.topic_files.named(topic.name)
         if owner is not None and owner != topic.file:
@@ -488,7 +487,7 @@ class DirectoryStore:
         with self._settled(change):
             # Only a new file can differ from another one in spelling alone.
             alone = self._indexed and change.old is None and not self.topic_files.is_listed(change.file)
-            made = self.root.replace_if(
+            is_written = self.root.replace_if(
                 change.file,
                 change.new,
                 expected=change.old,
@@ -496,7 +495,7 @@ class DirectoryStore:
                 mtime_ns=mtime_ns or None,
                 has_no_twin=alone,
             )
-            if not made:
+            if not is_written:
                 raise changed_meanwhile(change.file)
 
 

@@ -1,4 +1,4 @@
-"""Pairs of memories that look alike, and the pairs that the user called distinct.
+"""The pairs of similar memories that the user called distinct.
 
 It owns `.history/distinct.json`, a list of pairs of identities: a memory keeps its identity whatever its name and file. Invariants: a pair
 once called distinct is not reported again until the user takes that back; the file stays below MOST_PAIRS, the oldest go first.
@@ -7,9 +7,6 @@ A crash leaves the old or the new list. A damaged list counts as empty: then pai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
 import msgspec
 
 from ...core.decoding import UNDECODABLE
@@ -17,30 +14,11 @@ from ...core.errors import InputError
 from ...disk.trees.rootdir import RootDir
 from .directory import DirectoryStore
 from .history import hold_guard
-from .lint import find_near_pairs
-from .topic import Topic
 
 DISTINCT = ".history/distinct.json"
 # Far more than anyone reviews by hand.
 MOST_PAIRS = 2_000
 _BYTES = 1 << 20
-
-
-class SimilarMemories(NamedTuple):
-    first: Topic
-    second: Topic
-    likeness: float
-
-
-def find_similar(store: DirectoryStore, topics: Sequence[Topic] | None = None) -> list[SimilarMemories]:
-    """Return the pairs of memories with nearly the same text, most similar first, without those called distinct."""
-    all_topics = store.topics() if topics is None else topics
-    pairs = find_near_pairs([topic.body for topic in all_topics])
-    apart = read_distinct(store.root) if pairs else frozenset()
-    found = [SimilarMemories(all_topics[pair.first], all_topics[pair.second], pair.likeness) for pair in pairs]
-    if apart:
-        found = [one for one in found if _key(store, one.first.file, one.second.file) not in apart]
-    return sorted(found, key=lambda one: (-one.likeness, one.first.file))
 
 
 def read_distinct(root: RootDir) -> frozenset[tuple[str, str]]:
@@ -62,13 +40,13 @@ def note_distinct(store: DirectoryStore, first: str, second: str, *, distinct: b
         raise InputError(second, "is the same memory", "choose two memories")
     with hold_guard(store.root):
         pairs = [pair for pair in _read(store.root) if pair != key]
-        kept = [*pairs, key][-MOST_PAIRS:] if distinct else pairs
-        store.root.replace(DISTINCT, msgspec.json.encode(kept), durability=store.durability)
+        pairs = [*pairs, key][-MOST_PAIRS:] if distinct else pairs
+        store.root.replace(DISTINCT, msgspec.json.encode(pairs), durability=store.durability)
 
 
 def _key(store: DirectoryStore, first: str, second: str) -> tuple[str, str]:
-    one, other = sorted((store.identity(first) or first, store.identity(second) or second))
-    return one, other
+    low, high = sorted((store.identity(first) or first, store.identity(second) or second))
+    return low, high
 
 
 def _read(root: RootDir) -> list[tuple[str, str]]:

@@ -57,23 +57,23 @@ def clean_draft(draft: Draft, *, team: bool = False) -> CleanDraft:
     kinds: list[str] = []
 
     def clean(text: str) -> str:
-        found = redact(remove_invisible(text.encode("utf-8", "replace").decode()))
-        kinds.extend(found.kinds)
-        return found.text
+        redacted = redact(remove_invisible(text.encode("utf-8", "replace").decode()))
+        kinds.extend(redacted.kinds)
+        return redacted.text
 
-    if not (shown := clean_name(clean(name))):
+    if not (title := clean_name(clean(name))):
         raise InputError("name", "a memory needs a name", "give it a few words, such as testing-db")
     if type is not None and type not in KINDS:
         raise InputError(
-            shown,
+            title,
             Text("has the unknown type {kind!r}", kind=one_line(str(type), 40)),
             Text("use one of {options}", options=", ".join(KINDS)),
         )
     if team and type == "user":
-        raise InputError(shown, "memories about a person stay private", "save it without the team scope")
+        raise InputError(title, "memories about a person stay private", "save it without the team scope")
     if len(body.encode("utf-8", "replace")) > MOST_BYTES:
         raise InputError(
-            shown,
+            title,
             Text("is longer than {limit} KiB", limit=MOST_BYTES >> 10),
             "keep the essentials and name the place of the rest",
         )
@@ -81,27 +81,27 @@ def clean_draft(draft: Draft, *, team: bool = False) -> CleanDraft:
     text = text if not text or text.endswith("\n") else f"{text}\n"
     rests_on = _evidence([clean(item) for item in draft.evidence[:MOST_EVIDENCE]])
     line = one_line(clean(description), DESCRIPTION_CHARS)
-    if kinds and repeats_secret(shown, [secret for part in (description, body) for secret in extract_secrets(part)]):
+    if kinds and repeats_secret(title, [secret for part in (description, body) for secret in extract_secrets(part)]):
         raise InputError("name", "contains a secret that is also in the text", "choose a name that describes the subject")
     if team and kinds:
         raise InputError(
-            shown,
+            title,
             Text("contains a secret ({kinds})", kinds=", ".join(dict.fromkeys(kinds))),
             "remove it, because team memory is shared",
         )
     if says_nothing_else(text):
-        raise InputError(shown, "would consist only of a secret, which is not saved", "save where the secret is kept instead")
-    return CleanDraft(Draft(shown, type, line, text, rests_on, draft.modified, draft.origin), tuple(dict.fromkeys(kinds)))
+        raise InputError(title, "would consist only of a secret, which is not saved", "save where the secret is kept instead")
+    return CleanDraft(Draft(title, type, line, text, rests_on, draft.modified, draft.origin), tuple(dict.fromkeys(kinds)))
 
 
 def _evidence(items: Sequence[str]) -> tuple[str, ...]:
     """Keep whole items while they fit: half a path or half a digest is not evidence."""
-    kept, size = list[str](), 0
+    evidence, size = list[str](), 0
     for item in (one_line(item, _EVIDENCE_BYTES) for item in items):
         size += len(item.encode()) + len('"", ')
         if item and size <= _EVIDENCE_BYTES:
-            kept.append(item)
-    return tuple(kept)
+            evidence.append(item)
+    return tuple(evidence)
 
 
 def apply_draft(draft: Draft, old: Topic | None, file: str) -> Topic:
@@ -128,16 +128,16 @@ def read_draft(file: str, text: str, old: Topic | None, *, team: bool = False, k
     for problem in written.problems:
         if problem != HIDDEN and (old is None or problem not in old.problems):
             raise InputError(file, f"has {problem}" if problem.startswith("no ") else problem, FORM)
-    done = clean_draft(Draft(written.name, written.type, written.description, written.body), team=team)
-    draft = done.draft
-    if old is None and (redact(file).kinds or (done.redacted and repeats_secret(file, extract_secrets(text)))):
+    clean = clean_draft(Draft(written.name, written.type, written.description, written.body), team=team)
+    draft = clean.draft
+    if old is None and (redact(file).kinds or (clean.redacted and repeats_secret(file, extract_secrets(text)))):
         raise InputError("file_path", "the file name contains a secret", "choose a file name that describes the subject")
-    kept = old.fields if old is not None and keep else {}
-    fields = {key: _without_secrets(value) for key, value in (kept | written.fields).items()}
-    if team and fields != kept | written.fields:
+    raw_fields = (old.fields if old is not None and keep else {}) | written.fields
+    fields = {key: _without_secrets(value) for key, value in raw_fields.items()}
+    if team and fields != raw_fields:
         raise InputError(draft.name, "contains a secret", "remove it, because team memory is shared")
     own = {"name": draft.name, "description": draft.description, "body": draft.body}
-    return done, msgspec.structs.replace(written, **own, fields=fields, problems=())
+    return clean, msgspec.structs.replace(written, **own, fields=fields, problems=())
 
 
 def _without_secrets(value: Any) -> Any:

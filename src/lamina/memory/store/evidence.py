@@ -96,7 +96,7 @@ def read_anchor(text: str) -> Anchor | None:
     digest = _DIGEST.search(text)
     place = text[: digest.start()] if digest else text
     escaped, _, symbol = place.partition("#")
-    path = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), escaped)
+    path = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), escaped)
     if len(text) > LONGEST_TEXT or not _inside(path) or not symbol.isprintable() or symbol != symbol.strip():
         return None
     return Anchor(path, symbol, digest[1] if digest else "")
@@ -220,14 +220,14 @@ def short_file_digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:DIGEST_CHARS]
 
 
-def combine_freshness(found: Iterable[Freshness], unreadable: Iterable[str] = ()) -> Freshness:
+def combine_freshness(checked: Iterable[Freshness], unreadable: Iterable[str] = ()) -> Freshness:
     """Return the worst state: one change is reason enough to check again."""
-    each = [
-        *found,
+    judgements = [
+        *checked,
         *(Freshness("unverifiable", Text("{text!a} is not a path in the project", text=text[:80])) for text in unreadable),
     ]
     for state in ("stale", "unverifiable", "fresh"):
-        reasons = [one.why for one in each if one.state == state]
+        reasons = [judgement.why for judgement in judgements if judgement.state == state]
         if reasons:
             return Freshness(state, joined(reasons, CLAUSES))
     return Freshness("unverifiable", "the memory lists no file as evidence")
@@ -244,15 +244,15 @@ def check_evidence(evidence: Evidence, root: Path) -> Freshness:
 def check_each(evidence: Mapping[str, Evidence], root: Path) -> dict[str, Freshness]:
     """Check the evidence of many memories. Each file is read once, however many memories rely on it."""
     by_path: dict[str, list[tuple[str, Anchor]]] = {}
-    for key, one in evidence.items():
-        for anchor in one.anchors:
+    for key, listed in evidence.items():
+        for anchor in listed.anchors:
             by_path.setdefault(anchor.path, []).append((key, anchor))
     judged: dict[str, list[Freshness]] = {key: [] for key in evidence}
     for path, anchors in by_path.items():
         target = read_target(path, root)
         for key, anchor in anchors:
             judged[key].append(judge_anchor(anchor, target))
-    return {key: combine_freshness(judged[key], one.unreadable) for key, one in evidence.items()}
+    return {key: combine_freshness(judged[key], listed.unreadable) for key, listed in evidence.items()}
 
 
 def read_target(path: str, root: Path) -> AnchorTarget:

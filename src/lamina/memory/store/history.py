@@ -62,9 +62,9 @@ def hold_guard(root: RootDir) -> AbstractContextManager[object]:
 class MemoryHistory:
     __slots__ = (
         "_begin",
+        "_contained",
         "_durability",
         "_files",
-        "_kept",
         "_last",
         "_named",
         "_new",
@@ -91,7 +91,7 @@ class MemoryHistory:
         self._new: list[JournalHead] = []
         self.latest: JournalHead | None = None  # the newest change at the last look
         self.is_open = False  # whether the journal ends within a change set
-        self._kept: set[str] = set()  # digests whose content is in some segment
+        self._contained: set[str] = set()  # digests whose content is in some segment
         self._segment_digests: set[str] = set()  # digests whose content is in the newest segment
 
     # Writing
@@ -102,8 +102,9 @@ class MemoryHistory:
         change = change._replace(memory=change.memory or self.identity(change.file, change.name, change.old))
         if self._set is not None and change.why is not None:
             change = change._replace(why=msgspec.structs.replace(change.why, act=self._set.act))
-        found = self._root.stat(change.was or change.file)
-        return self._append([*self._found(change, now), make_line(change, now, mtime_ns=found.st_mtime_ns if found else 0)])
+        status = self._root.stat(change.was or change.file)
+        lines = [*self._missing_content(change, now), make_line(change, now, mtime_ns=status.st_mtime_ns if status else 0)]
+        return self._append(lines)
 
     def begin(self, why: ChangeReason, index: bytes | None, *, now: float) -> None:
         """Begin a change set: the coming lines are parts of it. A set without changes leaves no line."""
@@ -134,22 +135,22 @@ class MemoryHistory:
         """Whether the set that is being made has a line."""
         return self._set is not None and self._begin is None
 
-    def settle(self, there: bytes | None, *, now: float) -> None:
-        """Record that the newest change did not happen. `there` is the file of the newest line. If it is still as it was
+    def settle(self, content: bytes | None, *, now: float) -> None:
+        """Record that the newest change did not happen. `content` is that of the newest line's file. If it is still as it was
         before that change, the writer was stopped or had no disk space, or the change was reverted outside; then a line is
         added. The guard is held, as in `record`.
         """
         newest = self.latest
-        if newest is None or not digest_of(there) == newest.before != newest.digest:
+        if newest is None or not digest_of(content) == newest.before != newest.digest:
             return
-        change = MemoryChange(newest.file, newest.name, "undone", None, there, None, newest.memory, newest.was)
+        change = MemoryChange(newest.file, newest.name, "undone", None, content, None, newest.memory, newest.was)
         self._append([make_line(change, now, before=newest.digest)])
         self.catch_up()
 
     def adopt(self, lines: Iterable[JournalLine]) -> int:
         """Import lines of another journal with their ids, times and contents; known ones are skipped. The guard is held."""
-        known = {line.id for line in self.lines()}
-        new = [line for line in lines if line.id not in known]
+        ids = {line.id for line in self.lines()}
+        new = [line for line in lines if line.id not in ids]
         for line in new:
             self.catch_up()
             self._append([msgspec.structs.replace(line, part=False)])
@@ -169,16 +170,16 @@ class MemoryHistory:
         self._root.append(_path(number), rows, durability=self._durability)
         return lines[-1].id
 
-    def _found(self, change: MemoryChange, now: float) -> Iterator[JournalLine]:
+    def _missing_content(self, change: MemoryChange, now: float) -> Iterator[JournalLine]:
         """Yield the old content if the journal lacks it: it was changed outside, or dropped with an old segment."""
-        there, last = digest_of(change.old), self.last(change.file)
-        known = "" if last is None else last.digest
-        if there == known and (change.old is None or there in self._kept):
+        digest, last = digest_of(change.old), self.last(change.file)
+        recorded = "" if last is None else last.digest
+        if digest == recorded and (change.old is None or digest in self._contained):
             return
-        action: ChangeAction = "keep" if there == known else "outside"
+        action: ChangeAction = "keep" if digest == recorded else "outside"
         memory = change.memory if last is None else last.memory
-        found = MemoryChange(change.file, change.name, action, None, change.old, None, memory)
-        yield make_line(found, now, before=known)
+        earlier = MemoryChange(change.file, change.name, action, None, change.old, None, memory)
+        yield make_line(earlier, now, before=recorded)
 
     def _room(self) -> int:
         """Return the segment to append to. If it is full, start a new one and drop an old one."""
@@ -210,23 +211,21 @@ class MemoryHistory:
             return last.memory
         digest, key = digest_of(data), name_key(name)
         if data is None:
-            alike = [head for head in self._heads_named(key) if name_key(head.name) == key]
+            # Only a new memory needs the names, so only it pays.
+            for head in self._new:
+                files = self._named.setdefault(name_key(head.name), [])
+                if head.file not in files[-1:]:
+                    files.append(head.file)
+            self._new = []
+            heads = [self._last[file] for file in dict.fromkeys(self._named.get(key, ()))]
+            alike = [head for head in heads if name_key(head.name) == key]
         else:
             # A file that vanished right after it was written counts as never written.
-            heads = self._last.values()
+            heads = list(self._last.values())
             alike = [head for head in heads if digest == (head.before if head.action == "undone" else head.digest)]
         gone = [head for head in alike if not head.digest or self._root.stat(head.file) is None]
-        found = next((head for head in gone if head.file == file), gone[-1] if gone else None)
-        return found.memory if found is not None else os.urandom(6).hex()
-
-    def _heads_named(self, key: str) -> list[JournalHead]:
-        """Return the last lines of the files that had a name with this key. Only a new memory needs them, so only it pays."""
-        for head in self._new:
-            files = self._named.setdefault(name_key(head.name), [])
-            if head.file not in files[-1:]:
-                files.append(head.file)
-        self._new = []
-        return [self._last[file] for file in dict.fromkeys(self._named.get(key, ()))]
+        former = next((head for head in gone if head.file == file), gone[-1] if gone else None)
+        return former.memory if former is not None else os.urandom(6).hex()
 
     def newest(self) -> JournalHead | None:
         """Return the newest line: the only change that a crash may have left half done, or the end of a finished set."""
@@ -239,10 +238,10 @@ class MemoryHistory:
         """Read the newest line only, which is all that opening a memory with a long history needs. None if all lines must be
         read."""
         number = max(self._segments(), default=0)
-        found = self._root.stat(_path(number)) if number else None
-        if found is None:
+        status = self._root.stat(_path(number)) if number else None
+        if status is None:
             return None
-        start = max(0, found.st_size - _PEEK_BYTES)
+        start = max(0, status.st_size - _PEEK_BYTES)
         # Rows after the last line end are incomplete, and so is the first row unless it begins the file.
         rows = self._tail(number, start).split(b"\n")[:-1]
         return next(filter(None, map(read_head, reversed(rows[1:] if start else rows))), None)
@@ -253,17 +252,17 @@ class MemoryHistory:
         # Only the newest segment grows. `lamina forget` replaces a file, which gives it another inode.
         old = {number: self._files[number] for number, inode in inodes.items() if self._files.get(number, (0, 0))[0] == inode}
         old.pop(max(inodes, default=0), None)
-        stats = {number: found for number in inodes.keys() - old if (found := self._root.stat(_path(number))) is not None}
-        there = old | {number: (found.st_ino, found.st_size) for number, found in stats.items()}
-        if any(number not in there or there[number][0] != inode for number, (inode, _) in self._files.items()):
+        stats = {number: stat for number in inodes.keys() - old if (stat := self._root.stat(_path(number))) is not None}
+        files = old | {number: (stat.st_ino, stat.st_size) for number, stat in stats.items()}
+        if any(number not in files or files[number][0] != inode for number, (inode, _) in self._files.items()):
             self._forget()
-        self._files = there
-        for number in sorted(there):
+        self._files = files
+        for number in sorted(files):
             if number not in self._read:
                 self._segment_digests = set()
             start = self._read.get(number, 0)
             # Most segments never change again, so they are not opened again.
-            data = self._tail(number, start) if there[number][1] != start else b""
+            data = self._tail(number, start) if files[number][1] != start else b""
             whole = data[: data.rfind(b"\n") + 1]
             self._read[number] = start + len(whole)
             for row in whole.split(b"\n"):
@@ -274,12 +273,12 @@ class MemoryHistory:
             return
         self.is_open = head.part
         if head.has_content:
-            self._kept.add(head.digest)
+            self._contained.add(head.digest)
             self._segment_digests.add(head.digest)
         if head.file == INDEX:
             return
-        known = self._last.get(head.file)
-        head.memory = head.memory or (known.memory if known is not None else head.file)
+        last = self.last(head.file)
+        head.memory = head.memory or (last.memory if last is not None else head.file)
         self.latest = self._last[head.file] = head
         self._new.append(head)
         if head.was:
@@ -297,10 +296,10 @@ class MemoryHistory:
 
     def unfinished(self) -> list[JournalLine]:
         """Return the lines of the change set that the journal ends with, from its `begin` on; empty if that is finished."""
-        found = list[JournalLine]()
+        lines = list[JournalLine]()
         for row in self.rows() if self.is_open else ():
-            found = [row] if row.action == "begin" else [*found, row] if found and row.part else []
-        return found
+            lines = [row] if row.action == "begin" else [*lines, row] if lines and row.part else []
+        return lines
 
     def contents(self, digests: Collection[str]) -> dict[str, str]:
         """Return the contents with these digests that the journal has."""
@@ -326,8 +325,8 @@ class MemoryHistory:
 
     def log(self, memory: str | None = None) -> list[MemoryVersion]:
         """Return the changes of the memory with this identity, or of all, newest first."""
-        found = [to_version(line) for line in self.lines() if memory is None or line.memory == memory]
-        return found[::-1]
+        versions = [to_version(line) for line in self.lines() if memory is None or line.memory == memory]
+        return versions[::-1]
 
     def find(self, name: str) -> str:
         """Return the identity of the memory that had this name or file last; empty if none had it."""
@@ -355,7 +354,7 @@ class MemoryHistory:
     def _segments(self) -> dict[int, int]:
         """Return the numbers of the segments, with the inodes of their files."""
         inodes = self._root.inodes(HISTORY_DIRECTORY).items()
-        return {int(found[1]): inode for name, inode in inodes if (found := SEGMENT_NAME.fullmatch(name))}
+        return {int(match[1]): inode for name, inode in inodes if (match := SEGMENT_NAME.fullmatch(name))}
 
     def _tail(self, number: int, start: int) -> bytes:
         fd = -1

@@ -69,15 +69,15 @@ class InMemoryStore:
 
     def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason) -> Topic:
         versions = self.log(name)
-        there = self.get(name) if name.endswith(".md") else self._named(name)
-        now = digest_of(self._files[there.file][0].encode()) if there else ""
+        current = self.get(name) if name.endswith(".md") else self._named(name)
+        now = digest_of(self._files[current.file][0].encode()) if current else ""
         if version_id is None:
             version_id = next((version.id for version in versions if version.digest not in ("", now)), None)
         text = self.content(version_id) if version_id in {version.id for version in versions} and version_id else None
         if text is None:
             raise InputError(name, "has no such version", "run `lamina memory log` to list the versions")
-        file = there.file if there else versions[0].file
-        file = file if there or file not in self._files else self._free(versions[0].name)
+        file = current.file if current else versions[0].file
+        file = file if current or file not in self._files else self._free(versions[0].name)
         topic = read_topic(file, text, self.clock())
         self._put(topic.name, file, text, "restore", why)
         self._list(topic)

@@ -62,25 +62,25 @@ def entry_of(topic: Topic | TopicHeader) -> IndexEntry:
 
 def read_entries(text: str) -> list[IndexEntry]:
     """Return the lines that point at a file; other lines belong to the user."""
-    return [found for line in text.split("\n") if "](" in line and (found := _entry(line)) is not None]
+    return [entry for line in text.split("\n") if "](" in line and (entry := _entry(line)) is not None]
 
 
 # The same lines are read at every save. A cache smaller than an index would never hit.
 @lru_cache(maxsize=16_384)
 def _entry(line: str) -> IndexEntry | None:
-    found = _ENTRY.match(line)
-    if found is None:
+    match = _ENTRY.match(line)
+    if match is None:
         return None
-    file = unquote(found["file"].removeprefix("<").removesuffix(">")).removeprefix("./")
+    file = unquote(match["file"].removeprefix("<").removesuffix(">")).removeprefix("./")
     if not file.endswith(".md") or _SCHEME.match(file):
         return None
-    return IndexEntry(found["title"], file, _DASH.sub("", found["hook"].strip()).strip())
+    return IndexEntry(match["title"], file, _DASH.sub("", match["hook"].strip()).strip())
 
 
 @lru_cache(maxsize=16_384)
 def _key(line: str) -> str | None:
     """Return the file that a line points at, folded; None for a line of the user's."""
-    return fold_name(found.file) if (found := _entry(line)) is not None else None
+    return fold_name(entry.file) if (entry := _entry(line)) is not None else None
 
 
 def entry_line(entry: IndexEntry) -> str:
@@ -105,7 +105,7 @@ def put_entry(text: str, entry: IndexEntry, *, was: str = "", uses: Mapping[str,
     former file, whose line it replaces; `uses` counts the uses of each file."""
     line, key, former = entry_line(entry), fold_name(entry.file), fold_name(was)
     lines = text.split("\n")
-    places = [(number, found) for number, old in enumerate(lines) if (found := _key(old)) is not None]
+    places = [(number, file) for number, old in enumerate(lines) if (file := _key(old)) is not None]
     mine = [number for number, file in places if file in (key, former)]
     if mine:
         old, ending = lines[mine[0]], "\r" if lines[mine[0]].endswith("\r") else ""
@@ -116,12 +116,12 @@ def put_entry(text: str, entry: IndexEntry, *, was: str = "", uses: Mapping[str,
     if not places:
         separator = "\n" if text and not text.endswith("\n") else ""
         return f"{text}{separator}{line}\n"
-    at = _place(places, key, uses)
+    place = _place(places, key, uses)
     ending = "\r" if "\r\n" in text else ""
-    if at == len(lines):
+    if place == len(lines):
         lines = [*lines[:-1], lines[-1] + ending, line, ""]
     else:
-        lines.insert(at, line + ending)
+        lines.insert(place, line + ending)
     return "\n".join(_by_use(lines, uses))
 
 
@@ -189,18 +189,18 @@ def with_row(text: str, file: str, row: str | None, behind: str = "") -> str:
 def merge_indexes(ours: str, theirs: str, *, base: str, our_rows: Collection[str] = (), their_rows: Collection[str] = ()) -> str:
     """Return our index with the lines that others changed from `base` to `theirs`. The files in `our_rows` keep our line, those in
     `their_rows` get theirs."""
-    then, there, text = rows_of(base), rows_of(theirs), ours
-    for file in dict.fromkeys([*there, *then, *their_rows]):
-        if file in their_rows or (file not in our_rows and there.get(file) != then.get(file)):
-            text = with_row(text, file, there.get(file))
-    then_prose, their_prose, our_prose = map(_prose, (base, theirs, text))
-    rows, dropped = list[str](), (then_prose - their_prose) & (our_prose - their_prose)
+    base_lines, their_lines, text = rows_of(base), rows_of(theirs), ours
+    for file in dict.fromkeys([*their_lines, *base_lines, *their_rows]):
+        if file in their_rows or (file not in our_rows and their_lines.get(file) != base_lines.get(file)):
+            text = with_row(text, file, their_lines.get(file))
+    base_prose, their_prose, our_prose = map(_prose, (base, theirs, text))
+    rows, dropped = list[str](), (base_prose - their_prose) & (our_prose - their_prose)
     for row in text.split("\n"):
         if dropped[row] > 0:
             dropped[row] -= 1
         else:
             rows.append(row)
-    text, added = "\n".join(rows), (their_prose - then_prose) - (our_prose - then_prose)
+    text, added = "\n".join(rows), (their_prose - base_prose) - (our_prose - base_prose)
     separator = "\n" if added and text and not text.endswith("\n") else ""
     return text + separator + "".join(f"{row}\n" for row in added.elements())
 
@@ -251,7 +251,7 @@ def make_room(text: str, leaving: Iterable[str], *, keep: str) -> str:
     lines, size = excess(text)
     if lines <= 0 and size <= 0:
         return text
-    sizes = {found: len(line.encode("utf-8", "replace")) + 1 for line in text.split("\n") if (found := _key(line)) is not None}
+    sizes = {file: len(line.encode("utf-8", "replace")) + 1 for line in text.split("\n") if (file := _key(line)) is not None}
     gone: set[str] = set()
     for file in map(fold_name, leaving):
         if lines <= -SPARE_LINES and size <= -SPARE_LINES * LINE_CHARS:
@@ -270,14 +270,14 @@ def make_room(text: str, leaving: Iterable[str], *, keep: str) -> str:
 
 def choose_lines(entries: Iterable[IndexEntry], uses: Mapping[str, int]) -> str:
     """Return a new index with the first of these entries that fit, ordered by topic and use."""
-    kept, size = list[tuple[str, int, str, str]](), 0
+    rows, size = list[tuple[str, int, str, str]](), 0
     for entry in entries:
         line, file = entry_line(entry), fold_name(entry.file)
         size += len(line.encode("utf-8", "replace")) + 1
-        if len(kept) == MOST_LINES or size - 1 > MOST_BYTES:
+        if len(rows) == MOST_LINES or size - 1 > MOST_BYTES:
             break
-        kept.append((_topic(file), -uses.get(file, 0), file, line))
-    return "".join(f"{line}\n" for *_, line in sorted(kept))
+        rows.append((_topic(file), -uses.get(file, 0), file, line))
+    return "".join(f"{line}\n" for *_, line in sorted(rows))
 
 
 class RewrittenIndex(NamedTuple):
@@ -300,20 +300,20 @@ def rewrite_index(text: str, old: str, files: Iterable[str], *, known: bool, tea
             INDEX, Text("contains a secret ({kinds})", kinds=", ".join(clean.kinds)), "remove it, because team memory is shared"
         )
     rows = split_front_matter(clean.text).body.split("\n")
-    there, kept, seen = {fold_name(file) for file in files}, set(old.split("\n")), set[str]()
-    worded = {found for row in rows if row not in kept and (found := _key(row)) is not None}
+    existing, old_rows, listed = {fold_name(file) for file in files}, set(old.split("\n")), set[str]()
+    worded = {file for row in rows if row not in old_rows and (file := _key(row)) is not None}
     lines, missing = list[str](), list[str]()
     for line in rows:
         entry = _entry(line)
-        if entry is not None and line in kept and fold_name(entry.file) in worded:
+        if entry is not None and line in old_rows and fold_name(entry.file) in worded:
             continue  # replaced by another line
         if entry is None:
-            lines.append(line if line in kept else shorten(line.rstrip(), LINE_CHARS))
-        elif line not in kept and fold_name(entry.file) not in there:
+            lines.append(line if line in old_rows else shorten(line.rstrip(), LINE_CHARS))
+        elif line not in old_rows and fold_name(entry.file) not in existing:
             missing.append(entry.file)
-        elif fold_name(entry.file) not in seen:
-            seen.add(fold_name(entry.file))
-            lines.append(line if line in kept else entry_line(entry))
+        elif fold_name(entry.file) not in listed:
+            listed.add(fold_name(entry.file))
+            lines.append(line if line in old_rows else entry_line(entry))
     whole = "\n".join(lines)
     whole = whole if not whole or whole.endswith("\n") else f"{whole}\n"
     return RewrittenIndex(whole if known else add_entries(old, whole), tuple(dict.fromkeys(missing)), clean.kinds)
@@ -337,20 +337,16 @@ def load_index(text: str) -> str:
     body = sent_part(text)
     lines = body.split("\n")
     size = len(body.encode("utf-8", "replace"))
-    kept = _first_bytes("\n".join(lines[:MOST_LINES]))
-    if len(kept) == len(body):
+    part = "\n".join(lines[:MOST_LINES])
+    data = part.encode("utf-8", "replace")
+    if len(data) > MOST_BYTES:
+        head = data[:MOST_BYTES].decode("utf-8", "ignore")
+        end = len(head) if part[len(head) : len(head) + 1] == "\n" else head.rfind("\n")
+        part = head[:end] if end > 0 else head
+    if len(part) == len(body):
         return body
-    whole = kept.count("\n") + 1
-    return f"{kept}\n\n{_warning(lines, whole, size)}"
-
-
-def _first_bytes(text: str) -> str:
-    data = text.encode("utf-8", "replace")
-    if len(data) <= MOST_BYTES:
-        return text
-    head = data[:MOST_BYTES].decode("utf-8", "ignore")
-    end = len(head) if text[len(head) : len(head) + 1] == "\n" else head.rfind("\n")
-    return head[:end] if end > 0 else head
+    whole = part.count("\n") + 1
+    return f"{part}\n\n{_warning(lines, whole, size)}"
 
 
 def _warning(lines: list[str], whole: int, size: int) -> str:
@@ -360,14 +356,14 @@ def _warning(lines: list[str], whole: int, size: int) -> str:
     if size > MOST_BYTES:
         over.append(f"is {size:,} bytes long (the limit is {MOST_BYTES:,})")
     first = one_line(lines[min(whole, len(lines) - 1)], _SHOWN_CHARS)
-    left = len(lines) - whole
+    omitted = len(lines) - whole
     cut = (
-        f"{counted(left, 'line')} {plural(left, 'is', 'are')} left out, from line {whole + 1} on"
-        if left > 0
+        f"{counted(omitted, 'line')} {plural(omitted, 'is', 'are')} left out, from line {whole + 1} on"
+        if omitted > 0
         else "its line is cut"
     )
-    shown = escape(_MARKUP.sub("&lt;", first))
+    excerpt = escape(_MARKUP.sub("&lt;", first))
     return (
-        f"> Warning: {INDEX} {' and '.join(over)}, so only its beginning was loaded: {cut} ({shown!r}). "
+        f"> Warning: {INDEX} {' and '.join(over)}, so only its beginning was loaded: {cut} ({excerpt!r}). "
         f"Shorten lines to at most {LINE_CHARS} characters and move detail into topic files."
     )

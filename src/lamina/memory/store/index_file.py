@@ -49,12 +49,12 @@ class IndexFile:
     def data(self) -> bytes | None:
         return self._root.read_bytes(INDEX, MOST_INDEX)
 
-    def there(self) -> bool:
+    def exists(self) -> bool:
         return self._root.stat(INDEX) is not None
 
     def is_too_long(self) -> bool:
-        found = self._root.stat(INDEX)
-        return found is not None and found.st_size >= MOST_INDEX
+        status = self._root.stat(INDEX)
+        return status is not None and status.st_size >= MOST_INDEX
 
     def text(self) -> str:
         return (self.data() or b"").decode("utf-8", "replace")
@@ -77,17 +77,16 @@ class IndexFile:
 
     def _leaving(self, text: str, keep: str, uses: Mapping[str, int]) -> Iterator[str]:
         """Yield the files whose lines may leave the index, the least important first."""
-        kept = fold_name(keep)
+        own = fold_name(keep)
         # A line that leads elsewhere is not ours.
-        there = modification_times(self._root, {entry.file for entry in read_entries(text) if fold_name(entry.file) != kept})
+        times = modification_times(self._root, {entry.file for entry in read_entries(text) if fold_name(entry.file) != own})
         lines = {row.removesuffix("\r") for row in text.split("\n")}
-        for file in reversed(_most_important(there, uses)):
-            if not there[file] or self._own_line(file) in lines:
-                yield file
-
-    def _own_line(self, file: str) -> str:
-        """Return the line as we word it."""
-        return entry_line(entry_of(read_topic(file, decode_text(self._root.read_bytes(file, MOST_READ)), 0)))
+        for file in reversed(_most_important(times, uses)):
+            if times[file]:
+                topic = read_topic(file, decode_text(self._root.read_bytes(file, MOST_READ)), 0)
+                if entry_line(entry_of(topic)) not in lines:  # the user worded it
+                    continue
+            yield file
 
     def drop(self, file: str) -> None:
         if not self.is_too_long():
@@ -95,10 +94,10 @@ class IndexFile:
 
     def rebuild(self, headers: Iterable[TopicHeader]) -> None:
         """Write a new index, if there is none, with as many memories as a session receives."""
-        uses, known = read_uses(self._root), {header.file: header for header in headers}
-        ranked = _most_important({file: header.mtime_ns for file, header in known.items()}, uses)
-        text = choose_lines((entry_of(known[file]) for file in ranked), uses)
-        self.edit(lambda there: there or text)
+        uses, by_file = read_uses(self._root), {header.file: header for header in headers}
+        ranked = _most_important({file: header.mtime_ns for file, header in by_file.items()}, uses)
+        text = choose_lines((entry_of(by_file[file]) for file in ranked), uses)
+        self.edit(lambda old: old or text)
 
     def edit(self, change: Callable[[str], str | None]) -> None:
         """Write the result of `change`, which may be called several times; None leaves the file alone."""

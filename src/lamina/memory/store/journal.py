@@ -151,13 +151,13 @@ def make_index_line(action: ChangeAction, why: ChangeReason, before: bytes | Non
 _SURROGATES, _ESCAPED = re.compile("[\udc80-\udcff]"), re.compile("\0([89a-f][0-9a-f])")
 
 
-def _escape_byte(found: re.Match[str]) -> str:
-    return f"\0{ord(found[0]) - 0xDC00:02x}"
+def _escape_byte(match: re.Match[str]) -> str:
+    return f"\0{ord(match[0]) - 0xDC00:02x}"
 
 
 def unescape_bytes(content: str) -> str:
     """Return the content of a line about the index, with bytes that are no text as surrogates."""
-    return _ESCAPED.sub(lambda found: chr(0xDC00 + int(found[1], 16)), content)
+    return _ESCAPED.sub(lambda match: chr(0xDC00 + int(match[1], 16)), content)
 
 
 def to_version(line: JournalLine) -> MemoryVersion:

@@ -107,8 +107,8 @@ def said_since(journal: JournalContents, file: str, digest: str, text: str) -> f
     if first is None or not _is_stated(first):
         return None
     # The previous content must be known not to contain the text.
-    known = not first.before or first.before in journal.contents
-    return first.time if known and text not in journal.contents.get(first.before, "") else None
+    has_before = not first.before or first.before in journal.contents
+    return first.time if has_before and text not in journal.contents.get(first.before, "") else None
 
 
 class InboxContents(NamedTuple):
@@ -131,7 +131,7 @@ def read_inbox(root: RootDir) -> InboxContents:
             proposals.append(msgspec.json.decode(data, type=Proposal))
         except _UNREADABLE:
             damage.append(Damage(file, "is an unreadable proposal and is ignored"))
-    return InboxContents(tuple(sorted(proposals, key=lambda each: each.time)), tuple(damage))
+    return InboxContents(tuple(sorted(proposals, key=lambda proposal: proposal.time)), tuple(damage))
 
 
 def cache_damage(root: RootDir) -> Damage | None:

@@ -97,18 +97,22 @@ def _fields(topic: Topic) -> str:
 
 
 def _groups(topics: Sequence[Topic], key: Callable[[Topic], Hashable | None]) -> list[Alike]:
-    found: dict[Hashable, list[int]] = {}
+    groups: dict[Hashable, list[int]] = {}
     for position, topic in enumerate(topics):
         if (value := key(topic)) is not None:
-            found.setdefault(value, []).append(position)
-    return [tuple(positions) for positions in found.values() if len(positions) > 1]
+            groups.setdefault(value, []).append(position)
+    return [tuple(positions) for positions in groups.values() if len(positions) > 1]
 
 
 def order_by_worth(group: Alike, topics: Sequence[Topic], listed: Iterable[str]) -> Alike:
     """Sort the group by which memory to keep: listed in the index, older, then by file name."""
-    known = set(listed)
-    ranks = {at: (topics[at].file not in known, topics[at].modified, topics[at].file) for at in group}
-    return tuple(sorted(group, key=ranks.__getitem__))
+    files = set(listed)
+
+    def rank(position: int) -> tuple[bool, float, str]:
+        topic = topics[position]
+        return topic.file not in files, topic.modified, topic.file
+
+    return tuple(sorted(group, key=rank))
 
 
 # Similar memories. A text is the set of its runs of three words (of three characters in scripts without spaces); the smallest
@@ -142,15 +146,15 @@ def find_near_pairs(texts: Sequence[str], pause: Callable[[], None] = lambda: No
     """Return for each text the most similar earlier one, if any. `pause` is called before each text."""
     earlier: dict[int, list[int]] = {}
     pairs = list[SimilarPair]()
-    known: dict[str, int] = {}
+    word_hashes: dict[str, int] = {}
     for number, text in enumerate(texts):
         pause()
-        runs = _runs(text, known)
+        runs = _runs(text, word_hashes)
         sketch = nsmallest(_SKETCH, runs)
         shared = Counter(other for value in sketch for other in earlier.get(value, ())).most_common(_EARLIER)
         likely = [other for other, count in shared if count >= min(_FEWEST_SHARED, len(sketch) // 2)]
-        found = [SimilarPair(other, number, _likeness(runs, texts[other], known)) for other in likely]
-        pairs += sorted((pair for pair in found if pair.likeness >= NEAR), key=lambda pair: (-pair.likeness, pair.first))[:1]
+        similar = [SimilarPair(other, number, _likeness(runs, _runs(texts[other], word_hashes))) for other in likely]
+        pairs += sorted((pair for pair in similar if pair.likeness >= NEAR), key=lambda pair: (-pair.likeness, pair.first))[:1]
         for value in sketch:
             places = earlier.setdefault(value, [])
             if len(places) < _EARLIER:
@@ -158,17 +162,16 @@ def find_near_pairs(texts: Sequence[str], pause: Callable[[], None] = lambda: No
     return pairs
 
 
-def _likeness(runs: set[int], other: str, known: dict[str, int]) -> float:
+def _likeness(runs: set[int], others: set[int]) -> float:
     """Return the Jaccard similarity: shared runs divided by all runs."""
-    theirs = _runs(other, known)
-    return len(runs & theirs) / len(runs | theirs) if runs and theirs else 0.0
+    return len(runs & others) / len(runs | others) if runs and others else 0.0
 
 
-def _runs(text: str, known: dict[str, int]) -> set[int]:
+def _runs(text: str, word_hashes: dict[str, int]) -> set[int]:
     words = _WORD.findall(text[:MOST_CHARS].casefold())
     if len(words) < FEWEST_WORDS:
         return set()
-    hashes = [known.get(word) or known.setdefault(word, crc32(word.encode("utf-8", "replace")) | 1) for word in words]
+    hashes = [word_hashes.get(word) or word_hashes.setdefault(word, crc32(word.encode("utf-8", "replace")) | 1) for word in words]
     return {
         (first * 0x9E3779B1 ^ second * 0x85EBCA6B ^ third * 0xC2B2AE35) & 0xFFFF_FFFF
         for first, second, third in zip(hashes, hashes[1:], hashes[2:], strict=False)
@@ -214,56 +217,53 @@ class IndexPlan(NamedTuple):
 
     @property
     def added(self) -> list[str]:
-        left = set(self.no_room)
-        return [file for file in self.unlisted if file not in left]
+        no_room = set(self.no_room)
+        return [file for file in self.unlisted if file not in no_room]
 
 
 def plan_index(text: str, *, exists: Callable[[str], bool], topics: Iterable[Topic]) -> IndexPlan:
     """Plan the repair of an index. `exists` tells whether a file exists below the directory; `topics` are all memories."""
-    kept: list[str] = []
+    rows: list[str] = []
     faults: list[LineFault] = []
-    seen: set[str] = set()
+    listed: set[str] = set()
     for number, line in enumerate(text.split("\n"), 1):
-        new, fault = _judged(line, number, exists, seen)
+        new, fault = _judged(line, number, exists, listed)
         if fault is not None:
             faults.append(fault)
         if new is not None:
-            kept.append(new)
-    unlisted = [entry_of(topic) for topic in topics if fold_name(topic.file) not in seen]
-    mended, no_room = _with_lines("\n".join(kept), unlisted)
-    return IndexPlan(mended, tuple(faults), tuple(topic.file for topic in unlisted), tuple(no_room))
+            rows.append(new)
+    unlisted = [entry_of(topic) for topic in topics if fold_name(topic.file) not in listed]
+    mended, no_room = "\n".join(rows), list[IndexEntry]()
+    # Add a line for each memory as long as a session still receives the whole index.
+    for number, entry in enumerate(unlisted):
+        longer = put_entry(mended, entry)
+        if longer.count("\n") > MOST_LINES or len(longer.encode("utf-8", "replace")) > MOST_BYTES:
+            no_room = unlisted[number:]
+            break
+        mended = longer
+    return IndexPlan(mended, tuple(faults), tuple(entry.file for entry in unlisted), tuple(entry.file for entry in no_room))
 
 
-def _judged(line: str, number: int, exists: Callable[[str], bool], seen: set[str]) -> tuple[str | None, LineFault | None]:
+def _judged(line: str, number: int, exists: Callable[[str], bool], listed: set[str]) -> tuple[str | None, LineFault | None]:
     """Return the corrected line (None to remove it) and its fault."""
-    found = read_entries(line)
+    entries = read_entries(line)
     chars = len(line.rstrip("\r"))
-    if not found:
+    if not entries:
         return line, LineFault(number, "content", "", chars) if chars > LINE_CHARS else None
-    entry, key = found[0], fold_name(found[0].file)
+    entry, key = entries[0], fold_name(entries[0].file)
     if entry.file.startswith(("/", "\\", "~")) or ".." in entry.file.replace("\\", "/").split("/"):
         return line, LineFault(number, "outside", entry.file, chars)
     if not exists(entry.file):
         return None, LineFault(number, "dead", entry.file, chars)
-    if key in seen:
+    if key in listed:
         return None, LineFault(number, "double", entry.file, chars)
-    seen.add(key)
+    listed.add(key)
     if chars <= LINE_CHARS:
         return line, None
     short = entry_line(entry)
     if len(short) > LINE_CHARS:
         return line, LineFault(number, "long", entry.file, chars)
     return short + ("\r" if line.endswith("\r") else ""), LineFault(number, "long and fixed", entry.file, chars)
-
-
-def _with_lines(text: str, unlisted: Sequence[IndexEntry]) -> tuple[str, list[str]]:
-    """Add a line for each memory as long as a session still receives the whole index."""
-    for number, topic in enumerate(unlisted):
-        longer = put_entry(text, topic)
-        if longer.count("\n") > MOST_LINES or len(longer.encode("utf-8", "replace")) > MOST_BYTES:
-            return text, [each.file for each in unlisted[number:]]
-        text = longer
-    return text, []
 
 
 def repair_index(store: DirectoryStore, *, exists: Callable[[str], bool], now: float) -> IndexPlan | None:

@@ -124,11 +124,11 @@ class Inbox:
 
     def propose_removal(self, name: str, *, why: ChangeReason, waits: str = "") -> Proposed | None:
         """Propose a removal; None if the memory does not exist."""
-        found = self.store.raw(name)
-        if found is None:
+        raw = self.store.raw(name)
+        if raw is None:
             return None
-        called = read_topic(found.file, decode_text(found.data), 0).name
-        return self._add("remove", Draft(called), found.file, found.data, b"", why, waits)
+        topic = read_topic(raw.file, decode_text(raw.data), 0)
+        return self._add("remove", Draft(topic.name), raw.file, raw.data, b"", why, waits)
 
     def _add(
         self,
@@ -168,8 +168,8 @@ class Inbox:
 
     def waiting(self) -> list[Proposal]:
         """Return the proposals, oldest first; files that are not proposals are skipped."""
-        found = (self._read(name, Proposal) for name in self._names(INBOX))
-        return sorted((proposal for proposal in found if proposal is not None), key=lambda each: (each.time, each.id))
+        proposals = (self._read(name, Proposal) for name in self._names(INBOX))
+        return sorted(filter(None, proposals), key=lambda proposal: (proposal.time, proposal.id))
 
     def _names(self, directory: str) -> list[str]:
         names = (entry.name.removesuffix(".json") for entry in self._root.listdir(directory) if entry.name.endswith(".json"))
@@ -193,18 +193,19 @@ class Inbox:
     def accept(self, proposal_id: str) -> Saved | bool:
         """Apply a proposal. Raises InputError if the memory has changed since; the proposal then has the new diff."""
         proposal = self.get(proposal_id)
-        there = self.store.raw(proposal.file)
-        if digest_of(there and there.data) != proposal.base or not self._shows_all(proposal, there and there.data):
+        raw = self.store.raw(proposal.file)
+        data = raw.data if raw is not None else None
+        if digest_of(data) != proposal.base or not self._shows_all(proposal, data):
             self._renew(proposal)
             raise InputError(proposal.name, "has changed since this was proposed", "review the new diff, then accept again")
-        done: Saved | bool
+        result: Saved | bool
         why = msgspec.structs.replace(proposal.why, approved=True, act=proposal.id)
         if proposal.action == "save":
-            done = self.store.save(proposal.draft, why=why, base=proposal.base)
+            result = self.store.save(proposal.draft, why=why, base=proposal.base)
         else:
-            done = self.store.remove(proposal.file, why=why, expected=there and there.data)
+            result = self.store.remove(proposal.file, why=why, expected=data)
         self.decide(proposal, accepted=True)
-        return done
+        return result
 
     def decide(self, proposal: Proposal, *, accepted: bool, edited: bool = False, undo: str = "") -> None:
         """Keep a proposal as decided: it no longer waits. The oldest decisions are dropped."""
@@ -216,8 +217,8 @@ class Inbox:
 
     def decided(self) -> list[Decision]:
         """Return the decisions that are kept, newest first; files that hold none are skipped."""
-        found = (self._read(name, Decision, DECIDED) for name in self._names(DECIDED)[: 4 * MOST_DECIDED])
-        return sorted((each for each in found if each is not None), key=lambda each: (-each.time, each.proposal.id))
+        decisions = (self._read(name, Decision, DECIDED) for name in self._names(DECIDED)[: 4 * MOST_DECIDED])
+        return sorted(filter(None, decisions), key=lambda decision: (-decision.time, decision.proposal.id))
 
     def undecide(self, proposal: Proposal) -> None:
         """Let a decided proposal wait again, under its id."""
@@ -225,11 +226,11 @@ class Inbox:
             self._put(proposal)
         self._root.unlink(_path(proposal.id, DECIDED))
 
-    def _shows_all(self, proposal: Proposal, there: bytes | None) -> bool:
+    def _shows_all(self, proposal: Proposal, before: bytes | None) -> bool:
         """Whether the difference of a proposal is that of its content: others may write the directory of a team."""
         after = self.store.plan(proposal.draft).after if proposal.action == "save" else b""
-        made = unified_diff(proposal.file, decode_text(there), decode_text(after))
-        return _changed_lines(made) == _changed_lines(proposal.diff)
+        diff = unified_diff(proposal.file, decode_text(before), decode_text(after))
+        return _changed_lines(diff) == _changed_lines(proposal.diff)
 
     def _renew(self, old: Proposal) -> None:
         if old.action == "save":
@@ -326,11 +327,11 @@ class GatedStore:
 
     def drop(self, name: str, *, why: ChangeReason, expected: bytes | None = None) -> bool | Proposed:
         """Remove a memory like `remove`, but return the proposal if the removal waits for approval."""
-        may, found = self._may(why), self.store.raw(name)
-        waits = self._waits(why, None, found.file, found.data) if found is not None else ""
+        may, raw = self._may(why), self.store.raw(name)
+        waits = self._waits(why, None, raw.file, raw.data) if raw is not None else ""
         if not may or waits:
             return self.inbox.propose_removal(name, why=why, waits=waits) or False
-        judged = found.data if why.client and found is not None else None
+        judged = raw.data if why.client and raw is not None else None
         return self.store.remove(name, why=why, expected=expected if expected is not None else judged)
 
     def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason, base: str | None = None) -> Topic:
@@ -354,39 +355,46 @@ class GatedStore:
             problem = f"stays, because {self.store.scope} memory is {self.mode}"
             return UndoneSet(left=tuple(change._replace(problem=problem) for change in self.changes(acts)))
         why = msgspec.structs.replace(why, act=why.act or new_act(), undoes=why.undoes or next(iter(acts), ""))
-        done = undo(self.store, acts, why=why, files=files, whole=whole)
-        if whole and done.left:
-            return done
-        pending = [each for each in self.inbox.waiting() if not acts_of(each.why).isdisjoint(acts)]
-        withdrawn = [each for each in pending if files is None or each.file in files]
+        undone = undo(self.store, acts, why=why, files=files, whole=whole)
+        if whole and undone.left:
+            return undone
+        withdrawn = [proposal for proposal in self._proposed(acts) if files is None or proposal.file in files]
         for proposal in withdrawn:
             self.inbox.reject(proposal.id, undo=why.act)
-        taken = {each.proposal.id for each in self.inbox.decided() if each.accepted and not done.left} & {*acts}
-        again = [each.proposal for each in self.inbox.decided() if (each.undo and each.undo in acts) or each.proposal.id in taken]
+        decisions = self.inbox.decided()
+        approved = {decision.proposal.id for decision in decisions if decision.accepted and not undone.left} & {*acts}
+        again = [
+            decision.proposal
+            for decision in decisions
+            if (decision.undo and decision.undo in acts) or decision.proposal.id in approved
+        ]
         for proposal in again:
             self.inbox.undecide(proposal)
-        return done._replace(act=why.act if withdrawn or again else done.act, withdrawn=len(withdrawn), waiting=len(again))
+        return undone._replace(act=why.act if withdrawn or again else undone.act, withdrawn=len(withdrawn), waiting=len(again))
 
     def take_back(self, proposal: str, *, why: ChangeReason) -> UndoneSet:
         """Undo the decision on a proposal: what an approval changed is undone, and the proposal waits again."""
-        decision = next((each for each in self.inbox.decided() if each.proposal.id == proposal), None)
+        decision = next((decision for decision in self.inbox.decided() if decision.proposal.id == proposal), None)
         if decision is None:
             raise InputError(
                 f"proposal {proposal!r}", "was not found or is already decided", "run `lamina memory log` to list all changes"
             )
-        done = UndoneSet()
+        undone = UndoneSet()
         if decision.accepted:
-            done = self.undo(decision.acts(self.store.history), why=why, whole=True)
-        if not done.left:
+            undone = self.undo(decision.acts(self.store.history), why=why, whole=True)
+        if not undone.left:
             self.inbox.undecide(decision.proposal)
-        return done
+        return undone
 
     def changes(self, acts: Collection[str]) -> list[SetChange]:
         """Return what the acts changed in memory, without what is undone, and what they proposed."""
         if not self.readable:
             return []
-        pending = [each for each in self.inbox.waiting() if not acts_of(each.why).isdisjoint(acts)]
-        return [*find_changes(self.store, acts), *(SetChange(each.name, each.file, "proposed") for each in pending)]
+        proposals = self._proposed(acts)
+        return [*find_changes(self.store, acts), *(SetChange(wish.name, wish.file, "proposed") for wish in proposals)]
+
+    def _proposed(self, acts: Collection[str]) -> list[Proposal]:
+        return [proposal for proposal in self.inbox.waiting() if not acts_of(proposal.why).isdisjoint(acts)]
 
     def _change_mode(self) -> Text:
         return Text("change the mode of {scope} memory, which is {mode}", scope=Text.whole(self.store.scope), mode=self.mode)
@@ -416,7 +424,7 @@ class GatedStore:
         own = files_of_client(lines, client)
         last = next((line for line in reversed(lines) if line.file == file), None)
         by_another = last is not None and last.action == "remove" and (last.why is None or last.why.client != client)
-        unchanged = {each for each, digest in own.items() if digest_of(self.store.topic_files.whole(each)) == digest}
+        unchanged = {name for name, digest in own.items() if digest_of(self.store.topic_files.whole(name)) == digest}
         others = [topic for topic in self.store.topics() if topic.file != file and topic.file not in unchanged]
         owns = before is not None and own.get(file) == digest_of(before)
         return ClientKnowledge(owns, before is None and by_another, others)

@@ -52,19 +52,19 @@ class KnownProject(NamedTuple):
 
 def identify(home: Path, cwd: str | os.PathLike[str]) -> ProjectIdentity | None:
     """Return the identity of the project at `cwd`, recorded the first time. None if that fails."""
-    root, here = project_root(cwd), Path(os.path.realpath(cwd))
+    root, directory = project_root(cwd), Path(os.path.realpath(cwd))
     own = _noted(home, root)
-    if here != root and (home / "projects" / slug(here)).is_dir():
-        _noted(home, here)
+    if directory != root and (home / "projects" / slug(directory)).is_dir():
+        _noted(home, directory)
     return own
 
 
 def _noted(home: Path, path: Path) -> ProjectIdentity | None:
     directory = home / "projects" / slug(path)
-    found = read_identity(directory)
+    identity = read_identity(directory)
     # Two paths may have the same slug: the first one keeps the file.
-    if found is not None:
-        return found if found.path == str(path) else None
+    if identity is not None:
+        return identity if identity.path == str(path) else None
     fresh = ProjectIdentity(1, os.urandom(16).hex(), str(path), None, directory_id(path))
     return fresh if write_identity(directory, fresh) else None
 
@@ -86,24 +86,22 @@ def read_identity(directory: Path) -> ProjectIdentity | None:
 
 def directory_id(path: Path) -> tuple[int, int] | None:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return (found.st_dev, found.st_ino) if found.st_ino else None
+    return (status.st_dev, status.st_ino) if status.st_ino else None
 
 
 def list_known_projects(home: Path) -> list[KnownProject]:
     """List every directory of the home with a known path, taken from its file or its newest transcript."""
-    found = []
+    projects = []
     for directory in subdirectories(home / "projects"):
         identity = read_identity(directory)
-        path = identity.path if identity is not None else _path_in_transcripts(directory)
+        if identity is not None:
+            path = identity.path
+        else:  # a path in the transcripts counts if the directory is named for it
+            infos = filter(None, map(read_session_info, sorted(list_transcripts(directory))))
+            path = next((info.cwd for info in infos if slug(info.cwd) == directory.name), "")
         if path:
-            found.append(KnownProject(directory, Path(path), identity))
-    return found
-
-
-def _path_in_transcripts(directory: Path) -> str:
-    """Return the path in the transcripts, if this directory is named for it."""
-    infos = filter(None, map(read_session_info, sorted(list_transcripts(directory))))
-    return next((info.cwd for info in infos if slug(info.cwd) == directory.name), "")
+            projects.append(KnownProject(directory, Path(path), identity))
+    return projects

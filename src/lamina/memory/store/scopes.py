@@ -71,8 +71,8 @@ def locate_memory(*, cwd: StrPath, home: StrPath, settings: Settings, user_home:
         path, said_by = check_root(named, home=user_home), resolved.detail or resolved.source
     else:
         stand_in = _stand_in(settings, user_home)
-        asked = os.path.join(stand_in or os.path.abspath(home), "projects", slug(project_root(cwd)), "memory")
-        path, said_by = check_root(asked, home=user_home), "remoteMemoryDirectory" if stand_in else "default"
+        default = os.path.join(stand_in or os.path.abspath(home), "projects", slug(project_root(cwd)), "memory")
+        path, said_by = check_root(default, home=user_home), "remoteMemoryDirectory" if stand_in else "default"
     if not settings.team:
         return MemoryLocation(path, None, said_by)
     named = settings.team_memory_directory
@@ -94,11 +94,11 @@ def locate_agent_memory(
     name = agent.replace(":", "-")
     if name in ("", ".", "..") or "/" in name or bad_name(name):
         raise PathRefused(printable_path(agent), "is not a valid agent type name", "use letters, digits, '-' and '_'")
-    asked = os.path.join(base, name)
-    path = check_root(asked, home=user_home)
-    if below is not None and path != Path(asked):
+    directory = os.path.join(base, name)
+    path = check_root(directory, home=user_home)
+    if below is not None and path != Path(directory):
         raise PathRefused(
-            asked, "leads elsewhere through a link", "remove the link; an agent's memory must be a separate directory"
+            directory, "leads elsewhere through a link", "remove the link; an agent's memory must be a separate directory"
         )
     return AgentMemoryLocation(path, scope, below)
 

@@ -140,45 +140,45 @@ class SearchIndex:
         directories, compared, seconds = self._database.execute("SELECT directories, compared, seconds FROM state").fetchone()
         if directories is None or not 0 <= now - compared < SHARE_OF_TIME * seconds * (LESS_FOR_NAMES if for_names else 1):
             return False
-        known = msgspec.msgpack.decode(directories, type=dict[str, int])
-        return known == self._times(known)
+        times = msgspec.msgpack.decode(directories, type=dict[str, int])
+        return times == self._times(times)
 
     def _times(self, directories: Iterable[str]) -> dict[str, int]:
-        found: dict[str, int] = {}
+        times: dict[str, int] = {}
         for name in directories:
             with suppress(OSError):
-                found[name] = os.stat(self._path.parent.parent / name, follow_symlinks=False).st_mtime_ns
-        return found
+                times[name] = os.stat(self._path.parent.parent / name, follow_symlinks=False).st_mtime_ns
+        return times
 
     def compare(self, headers: Callable[[], list[TopicHeader]], bodies: Bodies, now: float) -> list[TopicHeader]:
         """Bring the index up to date with all files, and return their headers."""
         began = time.perf_counter()
         with self._changing():
-            known = {
+            rows = {
                 file: (number, header) for number, file, header in self._database.execute("SELECT id, file, header FROM topics")
             }
             # Before the files are listed: one that comes later changes the time. What changed just now may change again within the same
             # tick of the file system, and a new directory had no time before: both are compared once more.
             settled = time.time_ns() - TICK_NS
-            times = self._times({"", *map(os.path.dirname, known)})
-            there = headers()
-            found = ("", *(os.path.dirname(header.file) for header in there))
-            times = {name: at if (at := times.get(name, UNKNOWN)) < settled else UNKNOWN for name in found}
+            times = self._times({"", *map(os.path.dirname, rows)})
+            topics = headers()
+            directories = ("", *(os.path.dirname(header.file) for header in topics))
+            times = {name: mtime if (mtime := times.get(name, UNKNOWN)) < settled else UNKNOWN for name in directories}
             seconds = time.perf_counter() - began
-            current = {header.file: msgspec.msgpack.encode(header) for header in there if is_text(header.file)}
+            current = {header.file: msgspec.msgpack.encode(header) for header in topics if is_text(header.file)}
             changed = [
                 header
-                for header in there
-                if header.file in current and known.get(header.file, (0, b""))[1] != current[header.file]
+                for header in topics
+                if header.file in current and rows.get(header.file, (0, b""))[1] != current[header.file]
             ]
-            gone = [number for file, (number, header) in known.items() if current.get(file) != header]
+            gone = [number for file, (number, header) in rows.items() if current.get(file) != header]
             self._drop(gone)
-            for at in range(0, len(changed), BATCH):
-                part = changed[at : at + BATCH]
+            for start in range(0, len(changed), BATCH):
+                part = changed[start : start + BATCH]
                 self._add(part, bodies(part))
             self._note(times)
             self._database.execute("UPDATE state SET compared = ?, seconds = ?", (now, seconds))
-        return there
+        return topics
 
     def update(self, files: Collection[str], headers: Sequence[TopicHeader], bodies: Mapping[str, str]) -> None:
         """Enter our own change of these files to an index that was current before it. `headers` and `bodies` are those that exist
@@ -188,8 +188,8 @@ class SearchIndex:
             self._drop([row[0] for row in self._database.execute(f"SELECT id FROM topics WHERE file IN ({places})", [*files])])
             self._add(headers, bodies)
             [(directories,)] = self._database.execute("SELECT directories FROM state")
-            known = {*msgspec.msgpack.decode(directories, type=dict[str, int]), *map(os.path.dirname, files)}
-            self._note(self._times(known))
+            names = {*msgspec.msgpack.decode(directories, type=dict[str, int]), *map(os.path.dirname, files)}
+            self._note(self._times(names))
 
     def _note(self, times: Mapping[str, int]) -> None:
         """Write the times of the directories, and what was dropped and added."""
@@ -237,8 +237,8 @@ class SearchIndex:
 
     def file_named(self, key: str) -> str | None:
         """Return the first file of the memories whose name has this key."""
-        found = self._database.execute("SELECT min(file) FROM topics WHERE key = ?", (key,)).fetchone()[0]
-        return None if found is None else str(found)
+        file = self._database.execute("SELECT min(file) FROM topics WHERE key = ?", (key,)).fetchone()[0]
+        return None if file is None else str(file)
 
     def has_file(self, file: str) -> bool:
         """Tell whether there is a file with this name in any spelling."""
@@ -248,14 +248,20 @@ class SearchIndex:
         """Return the memories with the rarest of the wanted terms, the most promising first."""
         having = {term: self._having(term) for term in wanted}
         [(total, about, body)] = self._database.execute("SELECT topics, about, body FROM state")
-        found = self._found(_rarest(having), most, weights)
-        return Candidates(found, having, total, about / max(1, total), body / max(1, total))
+        # The rarest term, and further ones while their memories stay within the limit.
+        rarest, postings = list[str](), 0
+        for count, term in sorted((count, term) for term, count in having.items() if count):
+            postings += count
+            if rarest and postings > MOST_POSTINGS:
+                break
+            rarest.append(term)
+        return Candidates(self._matching(rarest, most, weights), having, total, about / max(1, total), body / max(1, total))
 
     def _having(self, term: str) -> int:
-        found = self._database.execute("SELECT doc FROM vocabulary WHERE term = ?", (term,)).fetchone()
-        return 0 if found is None else int(found[0])
+        row = self._database.execute("SELECT doc FROM vocabulary WHERE term = ?", (term,)).fetchone()
+        return 0 if row is None else int(row[0])
 
-    def _found(self, terms: Sequence[str], most: int, weights: tuple[float, float, float]) -> list[Candidate]:
+    def _matching(self, terms: Sequence[str], most: int, weights: tuple[float, float, float]) -> list[Candidate]:
         if not terms or most <= 0:
             return []
         match, rank = " OR ".join(f'"{term}"' for term in terms), "bm25({}, {}, {})".format(*weights)
@@ -264,26 +270,14 @@ class SearchIndex:
             (match, rank, most),
         ).fetchall()
         places = ",".join("?" * len(rows))
-        known = {
-            number: rest
-            for number, *rest in self._database.execute(
+        topics = {
+            number: columns
+            for number, *columns in self._database.execute(
                 f"SELECT id, header, about, body FROM topics WHERE id IN ({places})", [row[0] for row in rows]
             )
         }
         decode = msgspec.msgpack.Decoder(TopicHeader).decode
-        return [Candidate(decode(known[row[0]][0]), row[1:], *known[row[0]][1:]) for row in rows if row[0] in known]
-
-
-def _rarest(having: Mapping[str, int]) -> list[str]:
-    """Return the rarest terms, and further ones while their memories stay within the limit."""
-    ordered = sorted((count, term) for term, count in having.items() if count)
-    chosen, left = list[str](), MOST_POSTINGS
-    for count, term in ordered:
-        left -= count
-        if chosen and left < 0:
-            break
-        chosen.append(term)
-    return chosen
+        return [Candidate(decode(topics[row[0]][0]), row[1:], *topics[row[0]][1:]) for row in rows if row[0] in topics]
 
 
 def is_text(file: str) -> bool:

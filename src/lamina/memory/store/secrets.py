@@ -170,7 +170,7 @@ _RANDOM_BITS = 3.0
 _LONG_ENOUGH = 20
 
 
-class _Found(NamedTuple):
+class _Secret(NamedTuple):
     """A secret in a text: the part in front that stays, the secret, its kind."""
 
     keep: str
@@ -178,30 +178,30 @@ class _Found(NamedTuple):
     kind: str
 
 
-def _known_secret(found: re.Match[str]) -> _Found | None:
-    group = found.lastgroup or ""
+def _known_secret(match: re.Match[str]) -> _Secret | None:
+    group = match.lastgroup or ""
     if group == "glued":
-        return None if _FROM_A_MANUAL.search(found[0]) else _Found("", found[0], "key")
+        return None if _FROM_A_MANUAL.search(match[0]) else _Secret("", match[0], "key")
     number = int(group.removeprefix("keep").removeprefix("k"))
-    keep = found.groupdict().get(f"keep{number}") or ""
-    secret, kind = found[0][len(keep) :], SECRET_FORMS[number][0]
+    keep = match.groupdict().get(f"keep{number}") or ""
+    secret, kind = match[0][len(keep) :], SECRET_FORMS[number][0]
     if _FROM_A_MANUAL.search(secret):
         return None
     # "postgres:postgres@localhost" is in every manual; a password that looks like one is a secret there too.
-    if kind == "password in a URL" and _LOCAL.match(found.string, found.end()) and not _looks_secret(secret):
+    if kind == "password in a URL" and _LOCAL.match(match.string, match.end()) and not _looks_secret(secret):
         return None
-    return _Found(keep, secret, kind)
+    return _Secret(keep, secret, kind)
 
 
-def _assigned_secret(found: re.Match[str]) -> _Found | None:
-    keep, value = found["keep"] or found["said"], found["value"] or found["word"]
+def _assigned_secret(match: re.Match[str]) -> _Secret | None:
+    keep, value = match["keep"] or match["said"], match["value"] or match["word"]
     if _FROM_A_MANUAL.search(value.rstrip(".:!?…")):
         return None
-    if found["said"] is not None:
+    if match["said"] is not None:
         marked = any(not char.isalnum() for char in value) if "key" not in keep.lower() else len(value) >= _LONG_ENOUGH
         mixed = _looks_secret(value) and marked and any(map(str.isdigit, value))
-        return _Found(keep, value, _ASSIGNMENT) if mixed else None
-    return _Found(keep, value, _ASSIGNMENT) if _looks_secret(value) or _is_password(keep, value) else None
+        return _Secret(keep, value, _ASSIGNMENT) if mixed else None
+    return _Secret(keep, value, _ASSIGNMENT) if _looks_secret(value) or _is_password(keep, value) else None
 
 
 def redact(text: str, *, part_of: str | None = None) -> RedactedText:
@@ -223,8 +223,8 @@ def _without_split_keys(text: str) -> str:
 
     def joined(split: re.Match[str]) -> str:
         head = split["head"]
-        whole = any(found.end() == len(head) for found in _known().finditer(head))
-        spans = any(found.start() < len(head) < found.end() for found in _known().finditer(head + split["tail"]))
+        whole = any(match.end() == len(head) for match in _known().finditer(head))
+        spans = any(match.start() < len(head) < match.end() for match in _known().finditer(head + split["tail"]))
         more = split["alone"] is not None and any(map(str.isdigit, split["tail"]))
         return head if spans and (more or not whole) else split[0]
 
@@ -234,24 +234,30 @@ def _without_split_keys(text: str) -> str:
 def _redact(text: str, whole: str) -> RedactedText:
     kinds: list[str] = []
 
-    def replaced(found: re.Match[str], secret: _Found | None) -> str:
-        if secret is None:
-            return found[0]
-        kinds.append(secret.kind)
-        return secret.keep + _marker(secret.kind, language(whole))
+    @cache
+    def language() -> str:  # detected once: that takes longer than finding a secret
+        from ...language.detection import language_of
 
-    language = cache(_language)  # found out once: that takes longer than finding a secret
-    cleaned = _known().sub(lambda found: replaced(found, _known_secret(found)), text)
-    cleaned = _assign().sub(lambda found: replaced(found, _assigned_secret(found)), cleaned)
+        return language_of(whole)
+
+    def replaced(match: re.Match[str], secret: _Secret | None) -> str:
+        if secret is None:
+            return match[0]
+        kinds.append(secret.kind)
+        marker = f"[已去掉密钥（{chinese_kind(secret.kind)}）]" if language() == "zh" else f"[secret removed: {secret.kind}]"
+        return secret.keep + marker
+
+    cleaned = _known().sub(lambda match: replaced(match, _known_secret(match)), text)
+    cleaned = _assign().sub(lambda match: replaced(match, _assigned_secret(match)), cleaned)
     return RedactedText(cleaned, tuple(dict.fromkeys(kinds)))
 
 
 def extract_secrets(text: str) -> tuple[str, ...]:
     """Return the secrets themselves, to check whether they occur elsewhere too. They must never be shown or stored."""
     plain = _without_split_keys(_UNSEEN.sub("", text))
-    found = [_known_secret(one) for one in _known().finditer(plain)]
-    found += [_assigned_secret(one) for one in _assign().finditer(_known().sub(" ", plain))]
-    return tuple(dict.fromkeys(one.secret for one in found if one is not None))
+    secrets = [_known_secret(match) for match in _known().finditer(plain)]
+    secrets += [_assigned_secret(match) for match in _assign().finditer(_known().sub(" ", plain))]
+    return tuple(dict.fromkeys(secret.secret for secret in secrets if secret is not None))
 
 
 # Kinds in a Chinese text. Most are named after a company, and their last word is translated.
@@ -269,17 +275,6 @@ def chinese_kind(kind: str) -> str:
     return _CHINESE_KINDS.get(kind) or (f"{company} {_CHINESE_ENDS[what]}" if company and what in _CHINESE_ENDS else kind)
 
 
-def _marker(kind: str, language: str) -> str:
-    """Return what stands in place of a secret, in the language of the text."""
-    return f"[已去掉密钥（{chinese_kind(kind)}）]" if language == "zh" else f"[secret removed: {kind}]"
-
-
-def _language(text: str) -> str:
-    from ...language.detection import language_of
-
-    return language_of(text)
-
-
 _REMOVED = re.compile(r"\[secret removed: [^\]\n]*\]|\[已去掉密钥（[^\]\n]*）\]")
 # Words around a secret that carry no meaning, and the words for it.
 _IN_PASSING = re.compile(
@@ -289,8 +284,8 @@ _IN_PASSING = re.compile(
 
 def says_nothing_else(text: str) -> bool:
     """Tell whether a text is nothing but a removed secret and the word for it."""
-    rest = _IN_PASSING.sub("", _REMOVED.sub("", text))
-    return bool(_REMOVED.search(text)) and not any(char.isalnum() for char in rest)
+    words = _IN_PASSING.sub("", _REMOVED.sub("", text))
+    return bool(_REMOVED.search(text)) and not any(map(str.isalnum, words))
 
 
 # A shorter piece of a secret could be any word; a whole secret may be a little shorter.
@@ -311,7 +306,7 @@ def repeats_secret(name: str, secrets: Sequence[str]) -> bool:
 def _pieces(secret: str) -> list[str]:
     if len(secret) < _TELLING_CHARS:
         return [secret] if len(secret) >= _SHORTEST else []
-    return [secret[at : at + _TELLING_CHARS] for at in range(len(secret) - _TELLING_CHARS + 1)]
+    return [secret[start : start + _TELLING_CHARS] for start in range(len(secret) - _TELLING_CHARS + 1)]
 
 
 def _looks_secret(value: str) -> bool:

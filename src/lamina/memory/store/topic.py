@@ -83,10 +83,10 @@ def read_topic(file: str, text: str, mtime: float) -> Topic:
     description = one_line(_text(fields, "description", problems), DESCRIPTION_CHARS)
     if matter.head is not None and not description:
         problems.append("no description")
-    rest: dict[str, Any] = {key: value for key, value in fields.items() if key not in _KNOWN}
+    unknown: dict[str, Any] = {key: value for key, value in fields.items() if key not in _KNOWN}
     body = matter.body if matter.head is None else re.sub(r"\A\r?\n", "", matter.body)
     kind = _kind(fields, problems)
-    return Topic(file, name, description, kind, body, rest, _modified(fields, mtime), tuple(problems))
+    return Topic(file, name, description, kind, body, unknown, _modified(fields, mtime), tuple(problems))
 
 
 def _stem(file: str) -> str:
@@ -102,15 +102,15 @@ def _text(fields: Mapping[str, Value], key: str, problems: list[str]) -> str:
 
 
 def _metadata(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = fields.get("metadata")
-    return found if isinstance(found, dict) else {}
+    metadata = fields.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def _kind(fields: Mapping[str, Value], problems: list[str]) -> Kind | None:
-    found = fields.get("type", _metadata(fields).get("type"))
-    kind = next((kind for kind in KINDS if kind == found), None)
-    if kind is None and found is not None:
-        problems.append(f"unknown type {one_line(str(found), 40)!r}")
+    value = fields.get("type", _metadata(fields).get("type"))
+    kind = next((kind for kind in KINDS if kind == value), None)
+    if kind is None and value is not None:
+        problems.append(f"unknown type {one_line(str(value), 40)!r}")
     return kind
 
 
@@ -148,9 +148,9 @@ def _gap(old_body: str, body: str) -> str:
     return "\n" if old_body.startswith("\n") or body.startswith(("\n", "\r\n")) else ""
 
 
-def says_the_same(one: Topic, other: Topic) -> bool:
+def says_the_same(topic: Topic, other: Topic) -> bool:
     """Tell whether two topics would be written alike. File, time and problems don't matter."""
-    return all(getattr(one, key) == getattr(other, key) for key in (*_KNOWN, "fields", "body"))
+    return all(getattr(topic, key) == getattr(other, key) for key in (*_KNOWN, "fields", "body"))
 
 
 def _wanted(topic: Topic, old: Mapping[str, Value], *, fresh: bool) -> dict[str, Value]:
@@ -160,19 +160,19 @@ def _wanted(topic: Topic, old: Mapping[str, Value], *, fresh: bool) -> dict[str,
     below = "type" not in old and isinstance(metadata, dict) and "type" in metadata
     if below and topic.type is not None and isinstance(metadata, dict):
         fields["metadata"] = metadata | {"type": topic.type}
-    known: dict[str, Value] = {}
+    own: dict[str, Value] = {}
     describe = partial(one_line, longest=DESCRIPTION_CHARS)
     for key, value, short in (("name", topic.name, clean_name), ("description", topic.description, describe)):
         line = short(value)
-        there = old.get(key)
-        same = isinstance(there, str) and short(there) == line
-        if there is not None or fresh or line != (_stem(topic.file) if key == "name" else ""):
-            known[key] = there if same and there is not None else line
+        current = old.get(key)
+        same = isinstance(current, str) and short(current) == line
+        if current is not None or fresh or line != (_stem(topic.file) if key == "name" else ""):
+            own[key] = current if same and current is not None else line
     if topic.type is not None and not below:
-        known["type"] = topic.type
+        own["type"] = topic.type
     elif topic.type is None and "type" in old:
-        known["type"] = old["type"]
-    every = known | fields
+        own["type"] = old["type"]
+    every = own | fields
     return {key: every[key] for key in [*(key for key in old if key in every), *every]}
 
 
@@ -201,14 +201,14 @@ def without_bookkeeping(text: str) -> str:
 
 def evidence_of(topic: Topic) -> tuple[str, ...]:
     """Return the files and symbols a memory relies on."""
-    found = topic.fields.get("evidence", _metadata(topic.fields).get("evidence"))
-    return tuple(item for item in found if isinstance(item, str)) if isinstance(found, list) else ()
+    items = topic.fields.get("evidence", _metadata(topic.fields).get("evidence"))
+    return tuple(item for item in items if isinstance(item, str)) if isinstance(items, list) else ()
 
 
 def origin_of(topic: Topic) -> str:
     """Return where the content of a memory comes from; empty if it is the user's."""
-    found = topic.fields.get(ORIGIN)
-    return one_line(found, NAME_CHARS) if isinstance(found, str) else ""
+    origin = topic.fields.get(ORIGIN)
+    return one_line(origin, NAME_CHARS) if isinstance(origin, str) else ""
 
 
 def with_origin(file: str, text: str, origin: str) -> str:
@@ -272,8 +272,8 @@ def name_key(name: str) -> str:
 def file_name(name: str) -> str:
     """Return the file name for a memory: lower case, words joined by hyphens, letters of every script kept."""
     plain_name = name_key(name)
-    kept = "".join(char if unicodedata.category(char)[0] in "LNM" and bad_text(char) is None else "-" for char in plain_name)
-    stem = re.sub("-{2,}", "-", kept)[:FILE_CHARS].strip("-")
+    words = "".join(char if unicodedata.category(char)[0] in "LNM" and bad_text(char) is None else "-" for char in plain_name)
+    stem = re.sub("-{2,}", "-", words)[:FILE_CHARS].strip("-")
     # A combining mark in first place has no letter to combine with.
     stem = stem if stem and unicodedata.category(stem[0])[0] != "M" else ""
     if not stem or stem in _RESERVED or bad_name(f"{stem}.md") or bad_text(stem):
@@ -366,7 +366,7 @@ def edit_head(head: str, old: Mapping[str, Value], wanted: Mapping[str, Value]) 
 
 def _edit(lines: list[str], old: Mapping[str, Value], wanted: Mapping[str, Value], indent: str, newline: str) -> list[str]:
     out: list[str] = []
-    seen: set[str] = set()
+    edited: set[str] = set()
     for key, span in _spans(lines, indent):
         if key is None or (key in wanted and wanted[key] == old.get(key)):
             out += span
@@ -374,8 +374,8 @@ def _edit(lines: list[str], old: Mapping[str, Value], wanted: Mapping[str, Value
             out += _changed(key, span, old.get(key), wanted[key], indent, newline)
         else:
             out += _comments(span)
-        seen.add(key or "")
-    return out + [_entry(key, wanted[key], indent).replace("\n", newline) for key in wanted if key not in seen]
+        edited.add(key or "")
+    return out + [_entry(key, wanted[key], indent).replace("\n", newline) for key in wanted if key not in edited]
 
 
 def _spans(lines: list[str], indent: str) -> list[tuple[str | None, list[str]]]:
@@ -383,8 +383,8 @@ def _spans(lines: list[str], indent: str) -> list[tuple[str | None, list[str]]]:
     label = re.compile(rf"""{indent}(?:"([^"\\]*)"|'([^']*)'|([^\s#'":\[\]{{}}&*!|>%@`,-][^:#]*?))[ \t]*:(?=\s)""")
     spans: list[tuple[str | None, list[str]]] = [(None, [])]
     for line in lines:
-        if found := label.match(line):
-            spans.append((next(filter(None, found.groups()), ""), [line]))
+        if match := label.match(line):
+            spans.append((next(filter(None, match.groups()), ""), [line]))
         else:
             spans[-1][1].append(line)
     return spans

@@ -88,7 +88,7 @@ _FILE, _MTIME = attrgetter("file"), attrgetter("mtime_ns")
 class TopicFiles:
     """The topics of one directory; a second scan reads only what changed."""
 
-    __slots__ = ("_held", "_index", "_known", "_loaded", "_texts", "_unchanged", "clock_ns", "read_only", "root")
+    __slots__ = ("_index", "_is_held", "_known", "_loaded", "_texts", "_unchanged", "clock_ns", "read_only", "root")
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class TopicFiles:
         self._loaded: bool = after is not None and after._loaded
         self._texts: dict[str, tuple[TopicHeader, str]] = after._texts if after is not None else {}
         self._index: SearchIndex | None = None
-        self._held = False  # whether the index was found current under the guard, which is still held
+        self._is_held = False  # whether the index was found current under the guard, which is still held
         self.clock_ns = clock_ns
 
     def close(self) -> None:
@@ -120,7 +120,7 @@ class TopicFiles:
     def index(self, *, create: bool = False, for_names: bool = False) -> SearchIndex | None:
         """Return the search index, up to date; None for a small directory, or if the index cannot be used. `for_names` accepts
         one that may miss what another program changed in place in the last minutes."""
-        if self._held:
+        if self._is_held:
             return self._index
         if self._has_index(create=create):
             from ...disk.database import DAMAGE
@@ -148,14 +148,24 @@ class TopicFiles:
     def hold_index(self) -> bool:
         """Bring the index up to date for a change under the guard, and return whether there is one. Until `release_index`, no
         look at the directory is needed: no other process of ours changes it."""
-        self._held = self.index(for_names=True) is not None
-        return self._held
+        self._is_held = self.index(for_names=True) is not None
+        return self._is_held
 
     def release_index(self, changed: Collection[str]) -> None:
         """Enter the files that the change under the guard touched."""
-        held, self._held = self._held, False
-        if held and changed:
-            self._update_index(changed)
+        was_held, self._is_held = self._is_held, False
+        if not was_held or not changed:
+            return
+        from ...disk.database import DAMAGE
+
+        try:
+            if self._index is not None:
+                entries = self._scanned(changed)
+                data = read_heads(self.root, [entry.file for entry in entries], BODY_BYTES)
+                headers = [read_header(entry, data[entry.file][:HEAD_BYTES]) for entry in entries if entry.file in data]
+                self._index.update(changed, headers, {file: read_body(text) for file, text in data.items()})
+        except DAMAGE:
+            self.drop_index()
 
     def is_listed(self, file: str) -> bool:
         """Tell whether a file of this name, in any spelling, is in a large directory. True if that is unknown."""
@@ -164,18 +174,6 @@ class TopicFiles:
     def _lists(self, file: str) -> bool | None:
         """Tell whether the index has a file of this name, in any spelling; None without an index."""
         return self.read_index(lambda index: index.has_file(file), for_names=True)
-
-    def _update_index(self, files: Collection[str]) -> None:
-        from ...disk.database import DAMAGE
-
-        try:
-            if self._index is not None:
-                there = self._scanned(files)
-                data = read_heads(self.root, [one.file for one in there], BODY_BYTES)
-                headers = [read_header(one, data[one.file][:HEAD_BYTES]) for one in there if one.file in data]
-                self._index.update(files, headers, {file: read_body(text) for file, text in data.items()})
-        except DAMAGE:
-            self.drop_index()
 
     def drop_index(self) -> None:
         """Remove a damaged index; the next search makes it anew."""
@@ -203,12 +201,6 @@ class TopicFiles:
             self._index.close()
             self._index = None
 
-    def _stat(self, file: str) -> os.stat_result | None:
-        try:
-            return self.root.stat(file)
-        except DiskError:
-            return None
-
     def _now(self) -> float:
         return self.clock_ns() / 1e9
 
@@ -216,12 +208,19 @@ class TopicFiles:
 
     def read_headers(self, files: Iterable[str]) -> list[TopicHeader]:
         """Return the heads of these files, without those that do not exist."""
-        found = self._scanned(files)
-        heads = read_heads(self.root, [one.file for one in found], HEAD_BYTES)
-        return [read_header(one, heads[one.file]) for one in found if one.file in heads]
+        return self._read_heads(self._scanned(files))
+
+    def _read_heads(self, entries: Sequence[ScannedFile]) -> list[TopicHeader]:
+        heads = read_heads(self.root, [entry.file for entry in entries], HEAD_BYTES)
+        return [read_header(entry, heads[entry.file]) for entry in entries if entry.file in heads]
 
     def _scanned(self, files: Iterable[str]) -> list[ScannedFile]:
-        return [ScannedFile(file, info.st_mtime_ns, info.st_size, info.st_ino) for file in files if (info := self._stat(file))]
+        entries = list[ScannedFile]()
+        for file in files:
+            with suppress(DiskError):
+                if (status := self.root.stat(file)) is not None:
+                    entries.append(ScannedFile(file, status.st_mtime_ns, status.st_size, status.st_ino))
+        return entries
 
     def files(self) -> list[ScannedFile]:
         return self._compared({}).other
@@ -234,38 +233,39 @@ class TopicFiles:
             self._known = self._from_disk()
             self._loaded = True
         began = self.clock_ns()
-        kept, wanted = self._compared(self._known)
-        if not wanted and len(kept) == len(self._known):
+        same, wanted = self._compared(self._known)
+        if not wanted and len(same) == len(self._known):
             return list(self._known.values())
-        heads = read_heads(self.root, [found.file for found in wanted], HEAD_BYTES)
-        fresh = [read_header(found, heads[found.file]) for found in wanted if found.file in heads]
-        found = self._with(sort_newest_first(fresh), kept)
+        fresh = self._read_heads(wanted)
+        headers = self._with(sort_newest_first(fresh), same)
         young = {header.file for header in fresh if began - header.mtime_ns <= RACY_NS}
-        self._known = {header.file: header for header in found if header.file not in young}
+        self._known = {header.file: header for header in headers if header.file not in young}
         if len(fresh) >= _WORTH_WRITING and not self.read_only:
-            self._to_disk()
-        return found
+            data = msgspec.msgpack.encode((_CACHE_VERSION, list(self._known.values())))
+            with suppress(DiskError):  # a read-only directory can still be read
+                self.root.replace(CACHE, _checksum(data) + data, durability="process")
+        return headers
 
-    def _with(self, fresh: list[TopicHeader], kept: list[TopicHeader]) -> list[TopicHeader]:
+    def _with(self, fresh: list[TopicHeader], same: list[TopicHeader]) -> list[TopicHeader]:
         """Merge both lists, newest first. The known ones are already in that order, and new ones are usually newer."""
-        if len(kept) == len(self._known) and fresh and kept:
+        if len(same) == len(self._known) and fresh and same:
             newest = next(iter(self._known.values()))
             if fresh[-1].mtime_ns > newest.mtime_ns:
                 return [*fresh, *self._known.values()]
-        return sort_newest_first([*kept, *fresh])
+        return sort_newest_first([*same, *fresh])
 
-    def _compared(self, known: dict[str, TopicHeader]) -> TreeComparison[TopicHeader]:
+    def _compared(self, cached: dict[str, TopicHeader]) -> TreeComparison[TopicHeader]:
         """Return the heads that are still valid, and the files to read."""
-        found = compare_tree(self.root, known, suffix=".md", skip=_SKIPPED.__contains__)
-        return TreeComparison(found.same, [other for other in found.other if other.file.lower() != _INDEX])
+        tree = compare_tree(self.root, cached, suffix=".md", skip=_SKIPPED.__contains__)
+        return TreeComparison(tree.same, [other for other in tree.other if other.file.lower() != _INDEX])
 
     def bodies(self, headers: Iterable[TopicHeader]) -> dict[str, str]:
         """Return the text after the front matter by file, up to the search limit. A second call reads only what changed."""
         texts, wanted = dict[str, str](), list[TopicHeader]()
         for header in headers:
-            known = self._texts.get(header.file)
-            if known is not None and known[0] == header:
-                texts[header.file] = known[1]
+            cached = self._texts.get(header.file)
+            if cached is not None and cached[0] == header:
+                texts[header.file] = cached[1]
             else:
                 wanted.append(header)
         texts |= self.read_bodies(wanted)
@@ -276,8 +276,8 @@ class TopicFiles:
 
     def read_bodies(self, headers: Sequence[TopicHeader]) -> dict[str, str]:
         """Return the texts as `bodies` does, without keeping them."""
-        found = read_heads(self.root, [header.file for header in headers], BODY_BYTES)
-        return {file: read_body(data) for file, data in found.items()}
+        heads = read_heads(self.root, [header.file for header in headers], BODY_BYTES)
+        return {file: read_body(data) for file, data in heads.items()}
 
     def _from_disk(self) -> dict[str, TopicHeader]:
         try:
@@ -289,23 +289,18 @@ class TopicFiles:
             return {}
         return {header.file: header for header in headers} if version == _CACHE_VERSION else {}
 
-    def _to_disk(self) -> None:
-        data = msgspec.msgpack.encode((_CACHE_VERSION, list(self._known.values())))
-        with suppress(DiskError):  # a read-only directory can still be read
-            self.root.replace(CACHE, _checksum(data) + data, durability="process")
-
     # Files
 
     def topic(self, file: str) -> Topic | None:
         """Read a topic; None if it does not exist or cannot be read."""
         try:
             data = self.root.read_bytes(file, MOST_READ)
-            found = self.root.stat(file)
+            status = self.root.stat(file)
         except (DiskError, UnicodeEncodeError):
             return None  # a name that is not valid text belongs to no file
-        if data is None or found is None:
+        if data is None or status is None:
             return None
-        topic = read_topic(file, decode_text(data), found.st_mtime)
+        topic = read_topic(file, decode_text(data), status.st_mtime)
         if len(data) < MOST_READ:
             return topic
         return msgspec.structs.replace(topic, problems=(*topic.problems, READ_IN_PART))
@@ -325,19 +320,19 @@ class TopicFiles:
         key, direct = name_key(name), file_name(name)
         if (topic := self.topic(direct)) is not None and name_key(topic.name) == key:
             return direct
-        found = self.read_index(lambda index: (index.file_named(key),), for_names=True)
-        if found is None and len(headers := self.headers()) >= LARGE:
-            found = self.read_index(lambda index: (index.file_named(key),), create=True)
-        if found is None:
+        row = self.read_index(lambda index: (index.file_named(key),), for_names=True)
+        if row is None and len(headers := self.headers()) >= LARGE:
+            row = self.read_index(lambda index: (index.file_named(key),), create=True)
+        if row is None:
             return min((header.file for header in headers if name_key(header.name) == key), default=None)
-        return found[0]
+        return row[0]
 
     def _with_file(self, file: str) -> str | None:
         """Find a file as spelled, which needs no scan, or else in any case."""
         if is_topic(file) and self.topic(file) is not None:
             return file
         key = fold_name(file)
-        return min((found.file for found in self.files() if fold_name(found.file) == key), default=None)
+        return min((entry.file for entry in self.files() if fold_name(entry.file) == key), default=None)
 
     def whole(self, file: str) -> bytes | None:
         """Return the bytes of a file that may be changed; None if it does not exist."""
@@ -351,7 +346,7 @@ class TopicFiles:
             raise DiskError(file, "is not UTF-8 text", "convert it, or remove it by hand")
         return data
 
-    def there(self, file: str) -> bytes:
+    def existing(self, file: str) -> bytes:
         """Return the bytes as `whole` does, for a file that existed a moment ago."""
         data = self.whole(file)
         if data is None:
@@ -366,8 +361,8 @@ class TopicFiles:
         for file in (first, second_file(first, key), second_file(first, name)):
             # A link or a device there is refused before anything is written; a directory of that name counts as taken.
             listed = self._lists(file)
-            taken = self.root.twin(file) is not None if listed is None else listed
-            if self.root.stat(file) is None and not taken:
+            has_twin = self.root.twin(file) is not None if listed is None else listed
+            if self.root.stat(file) is None and not has_twin:
                 return file
         raise DiskError(first, "is taken by another memory", "choose another name")
 
@@ -410,17 +405,17 @@ def read_body(data: bytes) -> str:
     return text[end + 4 :] if end >= 0 else text
 
 
-def read_header(found: ScannedFile, data: bytes) -> TopicHeader:
-    text, mtime = decode_text(data), found.mtime_ns / 1e9
+def read_header(entry: ScannedFile, data: bytes) -> TopicHeader:
+    text, mtime = decode_text(data), entry.mtime_ns / 1e9
     # Most heads are plain, and a scan reads ten thousand of them.
     end = text.find("\n---", 3) + 1
     plain = text.startswith("---\n") and text[end + 3 : end + 4] in ("", "\n")
     if plain and (fields := simple_fields(text[4:end])) is not None and fields.keys() <= {"name", "description", "type"}:
-        name = clean_name(fields.get("name", "")) or read_topic(found.file, "", 0).name
+        name = clean_name(fields.get("name", "")) or read_topic(entry.file, "", 0).name
         kind: Kind | None = next((kind for kind in KINDS if kind == fields.get("type")), None)
-        return TopicHeader(found.file, name, one_line(fields.get("description", ""), DESCRIPTION_CHARS), kind, mtime, *found[1:])
-    topic = read_topic(found.file, "".join(text.splitlines(keepends=True)[:HEAD_LINES]), mtime)
-    return TopicHeader(found.file, topic.name, topic.description, topic.type, topic.modified, *found[1:])
+        return TopicHeader(entry.file, name, one_line(fields.get("description", ""), DESCRIPTION_CHARS), kind, mtime, *entry[1:])
+    topic = read_topic(entry.file, "".join(text.splitlines(keepends=True)[:HEAD_LINES]), mtime)
+    return TopicHeader(entry.file, topic.name, topic.description, topic.type, topic.modified, *entry[1:])
 
 
 def choose_manifest(

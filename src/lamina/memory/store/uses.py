@@ -29,11 +29,11 @@ _MOST_COUNTED = 2_000
 
 def note_uses(place: MemoryLocation, paths: Iterable[str]) -> None:
     """Count one use of each memory, given by its path as texts spell it. A directory that cannot be written counts nothing."""
-    left = list(paths)
+    remaining = list(paths)
     for directory in (place.team, place.path):
         begin = f"{path_text(directory)}/" if directory is not None else ""
-        own = [path.removeprefix(begin) for path in left if begin and path.startswith(begin)]
-        left = [path for path in left if not (begin and path.startswith(begin))]
+        own = [path.removeprefix(begin) for path in remaining if begin and path.startswith(begin)]
+        remaining = [path for path in remaining if not (begin and path.startswith(begin))]
         if own and directory is not None:
             with suppress(DiskError), RootDir.open(directory, create=False, shared=directory == place.team) as root:
                 if root.append(USES, [msgspec.json.encode(own)], durability="process") > MOST_BYTES:
@@ -46,12 +46,12 @@ def read_uses(root: RootDir) -> Mapping[str, int]:
         rows = (root.read_bytes(USES, 4 * MOST_BYTES) or b"").split(b"\n")
     except DiskError:
         return {}
-    found: Counter[str] = Counter()
+    uses: Counter[str] = Counter()
     for row in rows:
         with suppress(msgspec.DecodeError):
             counted = msgspec.json.decode(row, type=list[str] | dict[str, int])
-            found.update(map(fold_name, counted) if isinstance(counted, list) else counted)
-    return found
+            uses.update(map(fold_name, counted) if isinstance(counted, list) else counted)
+    return uses
 
 
 def _shorten(root: RootDir) -> None:
