@@ -31,7 +31,7 @@ from ...disk.temp_files import Durability
 from ...disk.trees.rootdir import RootDir
 from ...language.text import Text
 from ...language.wording import counted, plural
-from .change_sets import needs_repair, repair, roll_back
+from .change_sets import needs_repair, new_act, repair, roll_back
 from .contract import MOST_READ, ChangeReason, MemoryVersion, Saved
 from .draft import CleanDraft, Draft, apply_draft, clean_draft, read_draft
 from .history import MemoryHistory, hold_guard
@@ -187,6 +187,8 @@ class DirectoryStore:
     def change_set(self, why: ChangeReason) -> Iterator[None]:
         """Make the changes of the block one set with the id `why.act`: all of them, or none after an error or a crash. The guard is
         held, so the block asks no model."""
+        # A set is rolled back by its act.
+        why = why if why.act else msgspec.structs.replace(why, act=new_act())
         with self._changing():
             self.history.begin(why, self.index_file.data(), now=self.clock())
             self._in_set = True
