@@ -132,7 +132,7 @@ def test_a_whole_dream_that_was_undone_by_mistake_is_put_in_force_again(served: 
     with open_memory(home) as memory:
         memory.save("Uses pnpm, not npm", type="project", description="It is npm now.", body="It is npm now.\n")
     mine = memories()
-    assert "was changed since the undo, so nothing was applied again" in undo(served, done).json()["message"]
+    assert "was changed since; nothing was applied again" in undo(served, done).json()["message"]
     assert memories() == mine, "what was changed since then stays"
 
 

@@ -36,7 +36,7 @@ LONGEST_LINGER = 2.0
 _CHUNK = 1 << 16
 # The first wait for the end of a program that has closed its pipes; each later one is twice as long.
 _FIRST_PAUSE = 0.0005
-_WINDOWS = os.name == "nt"
+_WINDOWS = not hasattr(os, "killpg")
 _OWN_GROUP: dict[str, Any] = {
     "start_new_session": not _WINDOWS,
     "creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),

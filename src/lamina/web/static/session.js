@@ -79,7 +79,7 @@ function show(shell, signal, ahead) {
 		if (growing) return;
 		growing = true;
 		while (latest !== followed && !signal.aborted && getSelection().isCollapsed) {
-			const replaced = latest[0] < followed?.[0] || latest[2] !== followed?.[2], known = data?.tokens.length, bottom = end(), top = req()?.scrollTop;
+			const replaced = latest[1] < followed?.[1] || latest[0] !== followed?.[0], known = data?.tokens.length, bottom = end(), top = req()?.scrollTop;
 			followed = latest;
 			try {
 				await load();
