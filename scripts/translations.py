@@ -14,6 +14,7 @@ import errno
 import json
 import os
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
@@ -39,11 +40,13 @@ def templates() -> dict[str, str]:
 
 
 def literals() -> set[str]:
-    """Return every string of the source, and the reasons of the operating system."""
+    """Return every string of the source, the advice in the list of read-only commands, and the reasons of the operating system."""
     trees = [ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py"))]
     strings = {node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    commands = tomllib.loads((SOURCE / "tools" / "permissions" / "readonly" / "commands.toml").read_text("utf-8"))
     return {
         *templates(),
+        *commands["instead"].values(),
         *(text for text in strings if isinstance(text, str)),
         *(os.strerror(code).lower() for code in errno.errorcode),
     }

@@ -12,6 +12,7 @@ import pytest
 from lamina.core.errors import LockHeld, PathRefused
 from lamina.disk import crash_points as crash
 from lamina.disk.locks.lock_file import LifeLock, guard, holder, live_holder
+from lamina.language.text import render
 
 from ..processes import needs_fork, run_child, together
 
@@ -40,7 +41,12 @@ def test_the_holder_is_named_for_a_message(tmp_path: Path) -> None:
     assert live_holder(tmp_path / "l") is None
 
 
-@pytest.mark.parametrize("body", [b"", b"\x1b[2J evil", b"\xff\xfe"])
+def test_the_holder_is_named_in_chinese(tmp_path: Path) -> None:
+    (tmp_path / "l").write_bytes(b"process 7 on desk\n")
+    assert render(holder(tmp_path / "l"), "zh") == "desk 上的进程 7"
+
+
+@pytest.mark.parametrize("body", [b"", b"process 7 on \x1b[2J", b"\x1b[2J evil", b"\xff\xfe"])
 def test_a_lock_file_without_a_readable_name_still_gives_a_sentence(tmp_path: Path, body: bytes) -> None:
     (tmp_path / "l").write_bytes(body)
     assert holder(tmp_path / "l").isprintable()

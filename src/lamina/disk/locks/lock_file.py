@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from ...core.errors import DiskError, LockHeld
+from ...language.text import Text
 from .. import crash_points as crash
 from ..crash_points import point
 from ..dirfd import OPEN_OR_CREATE, READ_WRITE, Closable, Dir, open_parent, open_plain, reading
@@ -33,7 +34,7 @@ _LONGEST_WAIT = 0.01
 # A retry is needed only if a program swapped the lock file in that very microsecond.
 _ROUNDS = 20
 _HOLDER_BYTES = 200
-_NOBODY_KNOWN = "another process"
+_NOBODY_KNOWN = Text("another process")
 # What an owner writes into its lock.
 _HOLDER = re.compile(r"process (?P<pid>\d{1,10}) on (?P<host>.*)")
 
@@ -139,18 +140,21 @@ def _is_exclusive(where: Dir, name: str) -> bool:
         looking.release()
 
 
-def live_holder(path: str | os.PathLike[str]) -> str | None:
+def live_holder(path: str | os.PathLike[str]) -> Text | None:
     """Return the current owner of the life lock `path`, or None. Takes no lock and creates no file."""
     with AbsentIsFine(), open_parent(path) as (where, name):
         return holder(path) if _is_exclusive(where, name) else None
     return None
 
 
-def holder(path: str | os.PathLike[str]) -> str:
+def holder(path: str | os.PathLike[str]) -> Text:
     """Return the name of the life lock's last owner, for messages."""
     with suppress(DiskError), open_parent(path) as (where, name), reading(where, name) as fd:
         text = os.read(fd, _HOLDER_BYTES).decode("utf-8", "replace").strip()
-        return text if text.isprintable() and text else _NOBODY_KNOWN
+        if not text or not text.isprintable():
+            return _NOBODY_KNOWN
+        match = _HOLDER.fullmatch(text)
+        return Text.whole(text) if match is None else Text("process {pid} on {host}", **match.groupdict())
     return _NOBODY_KNOWN
 
 

@@ -60,6 +60,7 @@ from .shell_rules import ShellPattern, allows, is_exactly
 _HARMLESS = frozenset({"TodoWrite", "Expand", "PastSearch", "Agent", "SendMessage"})
 # Addresses of messages that leave the agents and mailboxes of this home.
 _BEYOND = ("uds:", "bridge:")
+_INTERNAL = Text("{path} is Lamina's own bookkeeping; `lamina memory log` shows the history of a memory.")
 _FORK_TOOLS = "Read, Grep, Glob, read-only Bash, and Edit and Write of memory files"
 
 
@@ -257,7 +258,7 @@ def _not_readable(case: _Case) -> str | None:
     ):
         return problem
     if any(_is_internal(path, case.context) for path in case.request.paths):
-        return f"{_named(case)} is Lamina's own bookkeeping; `lamina memory log` shows the history of a memory."
+        return Text(_INTERNAL, path=_named(case))
     return None if _is_inside(case) else Text("{file} is outside the project.", file=_named(case))
 
 
@@ -298,16 +299,16 @@ def _looks_too_far(plan: ReadOnlyPlan, case: _Case) -> str | None:
     for place in plan.reads:
         path = Path(place.path)
         if special := why_not_read(path):
-            return Text("Reading {path} needs confirmation: {why}.", path=path, why=special)
+            return Text("Reading {path} needs confirmation: {why}.", path=path, why=Text.whole(special))
         if _is_internal(path, case.context):
-            return f"{path} is Lamina's own bookkeeping; `lamina memory log` shows the history of a memory."
+            return Text(_INTERNAL, path=path)
         if place.contents and place.tree:
             if (path / GUARD).exists():
-                return f"{path} contains Lamina's own bookkeeping, such as old versions; use the Grep tool."
+                return Text("{path} contains Lamina's own bookkeeping, such as old versions; use the Grep tool.", path=path)
             if problem := holds_keys(path) or holds_a_home(path):
                 return problem
             if rule := unreadable_below((*case.rules.deny, *case.rules.ask), path, case.bases):
-                return f"The rule {rule.text} may restrict files below {path}; use the Grep tool."
+                return Text("The rule {rule} may restrict files below {path}; use the Grep tool.", rule=rule.text, path=path)
     return None
 
 

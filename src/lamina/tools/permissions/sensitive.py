@@ -66,11 +66,8 @@ def why_not_read(path: PurePath) -> str | None:
 def holds_keys(directory: Path, keys: frozenset[str] = KEY_DIRECTORIES | _KEY_NAMES) -> str | None:
     """Return a sentence on why searching the whole directory goes too far: keys lie directly in it."""
     key = next((name for name in sorted(keys) if os.path.lexists(directory / name)), None)
-    return (
-        f"{directory} contains {key}, which a search of the whole directory would read; name a directory inside it."
-        if key
-        else None
-    )
+    form = Text("{directory} contains {key}, which a search of the whole directory would read; name a directory inside it.")
+    return Text(form, directory=directory, key=key) if key else None
 
 
 def holds_a_home(directory: Path) -> str | None:

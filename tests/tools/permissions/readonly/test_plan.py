@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.tools.permissions.readonly.conftest import Tree
 
+from lamina.language.text import Text, render
 from lamina.tools.permissions.readonly.plan import ReadOnlyPlan, plan_readonly, read_only_lists
 from lamina.tools.permissions.readonly.tokenizer import CommandRefusal
 
@@ -27,10 +28,26 @@ def argv(line: str, tree: Tree) -> list[tuple[str, ...]]:
     return [stage.argv for pipeline in plan(line, tree).pipelines for stage in pipeline.stages]
 
 
-def refused(line: str, tree: Tree) -> str:
+def refused(line: str, tree: Tree) -> Text:
     found = plan_readonly(line, cwd=tree.memory, roots=tree.roots)
     assert isinstance(found, CommandRefusal), found
     return found.why
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("git log", "git 不是只读命令（cat, cut, "),
+        ("git log", "）；这里不允许 git，因为仓库可以让它运行程序。"),
+        ("touch a", "）；请使用其中之一。"),
+        ("cat a > b", "命令在引号外含有2>/dev/null 和 2>&1 之外的重定向；"),
+        ("cat 'a", "有一个单引号没有闭合。"),
+        ("ls --wide", "ls --wide 不在只读选项的清单上；"),
+        ("cat /etc/hosts", "/etc/hosts 在可读目录之外；"),
+    ],
+)
+def test_a_refusal_is_shown_in_chinese(line: str, why: str, tree: Tree) -> None:
+    assert why in render(refused(line, tree), "zh")
 
 
 NOT_READ_ONLY = {

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ....core.globs import compile_name, quote_name
+from ....language.text import Text
 from .tokenizer import NotReadOnly, ShellWord
 
 _KERNEL = (["proc"], ["sys"], ["dev"])
@@ -43,19 +44,21 @@ class ReadableRoots:
     def real(self, text: str, *, opens: bool) -> str:
         """Resolve a path. Raises NotReadOnly if it is outside, or if opening it could block or have an effect."""
         if not text:
-            raise NotReadOnly("A path is empty; name a file or a directory.")
+            raise NotReadOnly(Text("A path is empty; name a file or a directory."))
         if text.startswith("//") or _URL.match(text):
-            raise NotReadOnly(f"{text} is a URL or a network path; use a file path.")
+            raise NotReadOnly(Text("{word} is a URL or a network path; use a file path.", word=text))
         real = _resolved(os.path.join(self.cwd, text), text)
         if not any(within(real, root) for root in self.roots):
-            raise NotReadOnly(f"{text} is outside the readable directories; name a path inside them.")
+            raise NotReadOnly(Text("{word} is outside the readable directories; name a path inside them.", word=text))
         if opens:
             try:
                 mode = os.stat(real).st_mode
             except (OSError, ValueError):
                 return real  # the command reports what is missing
             if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-                raise NotReadOnly(f"{text} is neither a file nor a directory, and reading it could block; leave it out.")
+                raise NotReadOnly(
+                    Text("{word} is neither a file nor a directory, and reading it could block; leave it out.", word=text)
+                )
         return real
 
     def holds(self, text: str) -> bool:
@@ -89,11 +92,13 @@ def _resolved(path: str, shown: str) -> str:
                 real = "" if target.startswith(os.sep) else real
                 todo += target.split(os.sep)[::-1]
         if real.split(os.sep)[1:2] in _KERNEL:
-            raise NotReadOnly(f"{shown} leads to a system directory; name a path inside the project.")
+            raise NotReadOnly(Text("{word} leads to a system directory; name a path inside the project.", word=shown))
         if links > _MAX_LINKS:
-            raise NotReadOnly(f"{shown} leads through more than {_MAX_LINKS} links; name the file itself.")
+            raise NotReadOnly(
+                Text("{word} leads through more than {most} links; name the file itself.", word=shown, most=_MAX_LINKS)
+            )
     if not real.strip(os.sep):
-        raise NotReadOnly(f"{shown} is the file system root; name a path inside the project.")
+        raise NotReadOnly(Text("{word} is the file system root; name a path inside the project.", word=shown))
     return real
 
 
@@ -124,18 +129,20 @@ def expand_word(word: ShellWord, readable: ReadableRoots) -> tuple[str, ...]:
         return (word.text,)
     names = sorted(matching_names(word, readable), key=os.fsencode)
     if any(not name.isprintable() for name in names):
-        raise NotReadOnly(f"{word.text} matches a name with invisible characters; list the files one by one.")
+        raise NotReadOnly(Text("{word} matches a name with invisible characters; list the files one by one.", word=word.text))
     return tuple(name if _PLAIN_START.match(name) else f"./{name}" for name in names) or (word.text,)
 
 
 def matching_names(word: ShellWord, readable: ReadableRoots) -> list[str]:
     if "//" in word.text:
-        raise NotReadOnly(f"{word.text} contains a double slash; write a single one.")
+        raise NotReadOnly(Text("{word} contains a double slash; write a single one.", word=word.text))
     names = [""]
     for step in _steps(word):
         names = [name for base in names for name in _next(base, step, readable)]
         if len(names) > MAX_MATCHES:
-            raise NotReadOnly(f"{word.text} matches more than {MAX_MATCHES:,} names; use find or a narrower pattern.")
+            raise NotReadOnly(
+                Text("{word} matches more than {most:,} names; use find or a narrower pattern.", word=word.text, most=MAX_MATCHES)
+            )
     return names
 
 
@@ -157,7 +164,7 @@ def _pattern(part: str, wild: set[int], *, plain: bool) -> re.Pattern[str]:
         if piece == "[":
             bracket = _BRACKET.match(part, place) if plain else None
             if bracket is None:
-                raise NotReadOnly(f"The bracket in {part} is ambiguous; put it in single quotes or leave it out.")
+                raise NotReadOnly(Text("The bracket in {word} is ambiguous; put it in single quotes or leave it out.", word=part))
             piece, end = f"[{'!' if bracket['no'] else ''}{bracket['set']}]", bracket.end()
         pieces.append(piece)
         place = end
@@ -184,5 +191,11 @@ def _entries(base: str, readable: ReadableRoots) -> list[str]:
     except OSError:
         return []
     if len(names) > MAX_ENTRIES:
-        raise NotReadOnly(f"{base or 'The directory'} contains more than {MAX_ENTRIES:,} names; use find instead of a wildcard.")
+        raise NotReadOnly(
+            Text(
+                "{directory} contains more than {most:,} names; use find instead of a wildcard.",
+                directory=base or Text("The directory"),
+                most=MAX_ENTRIES,
+            )
+        )
     return names

@@ -28,6 +28,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from ....language.text import Text, message, system_reason
 from ....language.wording import counted, shorten
 from .paths import ReadableRoots, expand_word, matching_names
 from .tokenizer import CommandPart, CommandRefusal, Errors, Joint, NotReadOnly, ShellWord, split_command
@@ -156,14 +157,16 @@ def plan_parts(
 ) -> ReadOnlyPlan | CommandRefusal:
     """Plan commands that are already split."""
     if windows:
-        return CommandRefusal("Read-only commands are not available on Windows; use the Read, Grep and Glob tools.")
+        return CommandRefusal(Text("Read-only commands are not available on Windows; use the Read, Grep and Glob tools."))
     try:
         readable = ReadableRoots(cwd, roots)
         planned = [_plan_part(part, readable) for part in parts]
     except NotReadOnly as unfit:
-        return CommandRefusal(str(unfit))
+        return CommandRefusal(message(unfit))
     except OSError as error:
-        return CommandRefusal(f"The directories could not be read ({error.strerror}); try another path.")
+        return CommandRefusal(
+            Text("The directories could not be read ({reason}); try another path.", reason=system_reason(error))
+        )
     pipelines = list[Pipeline]()
     for part, (program, _) in zip(parts, planned, strict=True):
         if part.joint == "|":
@@ -187,14 +190,24 @@ def _plan_part(part: CommandPart, readable: ReadableRoots) -> tuple[PlannedProgr
         options, reads = _ordinary(first.text, command, others, readable)
     argv = (first.text, *options)
     if sum(len(os.fsencode(word)) + 1 for word in argv) > MAX_ARGUMENT_BYTES:
-        raise NotReadOnly(f"The arguments of {first.text} are longer than {MAX_ARGUMENT_BYTES:,} bytes; name fewer files.")
+        raise NotReadOnly(
+            Text(
+                "The arguments of {name} are longer than {most:,} bytes; name fewer files.",
+                name=first.text,
+                most=MAX_ARGUMENT_BYTES,
+            )
+        )
     return PlannedProgram(argv, part.errors), reads
 
 
-def _unknown(word: ShellWord) -> str:
+def _unknown(word: ShellWord) -> Text:
     lists = read_only_lists()
-    name, instead = shorten(word.text, SHOWN) or "An empty word", lists.instead.get(word.text, "use one of these")
-    return f"{name} is not a read-only command ({', '.join(lists.commands)}); {instead}."
+    return Text(
+        "{name} is not a read-only command ({commands}); {instead}.",
+        name=shorten(word.text, SHOWN) or Text("An empty word"),
+        commands=", ".join(lists.commands),
+        instead=Text.whole(lists.instead.get(word.text, "use one of these")),
+    )
 
 
 def _ordinary(
@@ -204,9 +217,9 @@ def _ordinary(
     wants_pattern = command.takes == "pattern" and not arguments.names & command.pattern
     texts = len(arguments.operands) if command.takes == "texts" else int(wants_pattern)
     if len(arguments.operands) < max(texts, command.least) or (command.takes == "pattern" and not words):
-        raise NotReadOnly(f"{name} needs a pattern.")
+        raise NotReadOnly(Text("{name} needs a pattern.", name=name))
     if any(re.fullmatch(command.operand, word.text) is None for word in arguments.operands[:texts]):
-        raise NotReadOnly(f"{name} does not accept this operand here; leave it out.")
+        raise NotReadOnly(Text("{name} does not accept this operand here; leave it out.", name=name))
     _refuse_expanding((*arguments.texts, *arguments.operands[:texts]), readable)
     links = bool({"", *arguments.names} & command.entries)
     files = list[_FileName]()
@@ -217,11 +230,17 @@ def _ordinary(
             files.append(_FileName(expanded.rstrip("/"), True) if outside else _FileName(expanded))
     operands = [word.text for word in arguments.operands[:texts]] + [file.name for file in files]
     if len(operands) > command.most:
-        raise NotReadOnly(f"{name} accepts at most {counted(command.most, 'operand')} here; leave the others out.")
+        raise NotReadOnly(
+            Text(
+                "{name} accepts at most {operands} here; leave the others out.",
+                name=name,
+                operands=counted(command.most, "operand"),
+            )
+        )
     tree = bool(arguments.names & command.recursive)
     reads = _reads(command, files, tree, readable, here=command.here or tree)
     if command.unlinked and command.unlinked not in arguments.names and any(target.tree for target in reads):
-        raise NotReadOnly(f"{name} follows links inside a directory; add {command.unlinked}.")
+        raise NotReadOnly(Text("{name} follows links inside a directory; add {option}.", name=name, option=command.unlinked))
     return [*arguments.options, *(["--", *operands] if operands else [])], reads
 
 
@@ -236,7 +255,7 @@ def _words(name: str, words: list[ShellWord], readable: ReadableRoots) -> tuple[
     """Plan a command that prints its words. A wildcard among them reads names of the working directory."""
     texts = [text for word in words for text in expand_word(word, readable)]
     if texts in (["--help"], ["--version"]):
-        raise NotReadOnly(f"{name} {texts[0]} is not the same in every shell; leave it out.")
+        raise NotReadOnly(Text("{name} {option} is not the same in every shell; leave it out.", name=name, option=texts[0]))
     wild = any(word.wild for word in words)
     return texts, (ReadTarget(readable.real(".", opens=False), False, False),) if wild else ()
 
@@ -258,7 +277,7 @@ def _find(command: ReadOnlyCommand, words: list[ShellWord], readable: ReadableRo
     _refuse_expanding((*search.values, *search.files), readable)
     paths = [path for word in search.paths for path in expand_word(word, readable)]
     if "-" in paths:
-        raise NotReadOnly("- is not a path for find; name a directory.")
+        raise NotReadOnly(Text("- is not a path for find; name a directory."))
     reads = _reads(command, [_FileName(path) for path in paths], True, readable, here=True)
     compared = tuple(ReadTarget(readable.real(word.text, opens=False), False, False) for word in search.files)
     return [*paths, *search.expression], reads + compared
@@ -268,7 +287,9 @@ def _refuse_expanding(words: Iterable[ShellWord], readable: ReadableRoots) -> No
     """Refuse wildcards outside file names that match files: a shell would insert the names there."""
     for word in words:
         if word.wild and matching_names(word, readable):
-            raise NotReadOnly(f"{word.text} matches files, and a shell would insert their names; put it in single quotes.")
+            raise NotReadOnly(
+                Text("{word} matches files, and a shell would insert their names; put it in single quotes.", word=word.text)
+            )
 
 
 class CommandArguments:
@@ -307,7 +328,7 @@ class CommandArguments:
     def _following(self, name: str, known: LongOption) -> str:
         value = next(self._rest, None)
         if value is None:
-            raise NotReadOnly(f"{self._name} {name} needs a value.")
+            raise NotReadOnly(Text("{name} {option} needs a value.", name=self._name, option=name))
         self.texts.append(value)
         self._check(name, value.text, known.value)
         return value.text
@@ -327,7 +348,7 @@ class CommandArguments:
             if letter in self._command.values:
                 pattern = self._command.values[letter]
                 if text[place:] and self._command.apart:
-                    raise NotReadOnly(f"{self._name} -{letter} needs a space before its value.")
+                    raise NotReadOnly(Text("{name} -{option} needs a space before its value.", name=self._name, option=letter))
                 if text[place:]:
                     self._check(f"-{letter}", text[place:], pattern)
                 else:
@@ -338,10 +359,14 @@ class CommandArguments:
 
     def _check(self, name: str, value: str, pattern: str | None) -> None:
         if pattern is None or re.fullmatch(pattern, value) is None:
-            raise NotReadOnly(f"{self._name} {name} does not accept this value here; leave it out.")
+            raise NotReadOnly(
+                Text("{name} {option} does not accept this value here; leave it out.", name=self._name, option=name)
+            )
 
     def _unknown(self, option: str) -> NotReadOnly:
-        return NotReadOnly(f"{self._name} {option} is not on the list of options that only read; leave it out.")
+        return NotReadOnly(
+            Text("{name} {option} is not on the list of options that only read; leave it out.", name=self._name, option=option)
+        )
 
 
 _SIGNS = frozenset({"(", ")", "!", ","})
@@ -366,7 +391,7 @@ def read_find(words: Sequence[ShellWord]) -> FindArguments:
             expression.append(value.text)
             (files if text in tests.files else values).append(value)
         elif text not in tests.alone and text not in _SIGNS:
-            raise NotReadOnly(f"find {text} is not on the list of tests that only read; leave it out.")
+            raise NotReadOnly(Text("find {test} is not on the list of tests that only read; leave it out.", test=text))
         word = next(remaining, None)
     return FindArguments(tuple(paths), tuple(files), tuple(values), tuple(expression))
 
@@ -386,5 +411,5 @@ def _paths(rest: Iterator[ShellWord]) -> tuple[list[ShellWord], ShellWord | None
 def _value(test: str, pattern: str | None, words: Iterator[ShellWord]) -> ShellWord:
     value = next(words, None)
     if value is None or (pattern is not None and re.fullmatch(pattern, value.text) is None):
-        raise NotReadOnly(f"find {test} needs a valid value.")
+        raise NotReadOnly(Text("find {test} needs a valid value.", test=test))
     return value

@@ -20,6 +20,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from ....language.text import Text, message
+
 # The longest line in any list of real commands is a few hundred characters; a longer one hides something.
 MAX_LENGTH = 4_096
 MAX_WORDS = 256
@@ -32,7 +34,7 @@ Errors: TypeAlias = Literal["shown", "dropped", "joined"]
 class CommandRefusal(msgspec.Struct, frozen=True):
     """Why a line may not run: one sentence that tells what to do instead."""
 
-    why: str
+    why: Text
 
 
 class ShellWord(msgspec.Struct, frozen=True):
@@ -50,7 +52,7 @@ class CommandPart(msgspec.Struct, frozen=True):
 
 
 class NotReadOnly(Exception):
-    """Stops the parsing of a line; the text is the sentence of the refusal."""
+    """Stops the parsing of a line; its message is the sentence of the refusal."""
 
 
 _BAD_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -63,14 +65,14 @@ _WILD = frozenset("*?[")
 # Before these characters bash keeps a dollar sign in double quotes unchanged.
 _AFTER_DOLLAR = frozenset(' "|)\\')
 _NAMES = {
-    "$": "a dollar sign",
-    "`": "a backtick",
-    "~": "a tilde",
-    "\\": "a backslash",
-    "#": "a comment sign",
-    "&": "a lone &",
-    ">": "a redirection other than 2>/dev/null and 2>&1",
-    "<": "a redirection",
+    "$": Text("a dollar sign"),
+    "`": Text("a backtick"),
+    "~": Text("a tilde"),
+    "\\": Text("a backslash"),
+    "#": Text("a comment sign"),
+    "&": Text("a lone &"),
+    ">": Text("a redirection other than 2>/dev/null and 2>&1"),
+    "<": Text("a redirection"),
 }
 
 
@@ -79,7 +81,7 @@ def split_command(text: str) -> tuple[CommandPart, ...] | CommandRefusal:
     try:
         return _LineReader(text).parts()
     except NotReadOnly as unfit:
-        return CommandRefusal(str(unfit))
+        return CommandRefusal(message(unfit))
 
 
 class _LineReader:
@@ -87,13 +89,16 @@ class _LineReader:
 
     def __init__(self, text: str) -> None:
         if len(text) > MAX_LENGTH:
-            raise NotReadOnly(f"The command is longer than {MAX_LENGTH:,} characters; use a shorter one.")
+            raise NotReadOnly(Text("The command is longer than {most:,} characters; use a shorter one.", most=MAX_LENGTH))
         for character in text:
             category = unicodedata.category(character)
             plain = character.isascii() and character.isprintable()
             if not plain and (category in _BAD_CATEGORIES or category == "Zs"):
                 raise NotReadOnly(
-                    f"The command contains the invisible character U+{ord(character):04X}; write one line without it."
+                    Text(
+                        "The command contains the invisible character U+{code:04X}; write one line without it.",
+                        code=ord(character),
+                    )
                 )
         self.text = text
         self.place = 0
@@ -120,17 +125,17 @@ class _LineReader:
 
     def end_command(self) -> None:
         if not self.words:
-            raise NotReadOnly("A command is missing before or after an operator; write complete commands.")
+            raise NotReadOnly(Text("A command is missing before or after an operator; write complete commands."))
         self.commands.append(CommandPart(self.joint, tuple(self.words), self.errors))
         if len(self.commands) > MAX_COMMANDS:
-            raise NotReadOnly(f"More than {MAX_COMMANDS} commands are joined; run them separately.")
+            raise NotReadOnly(Text("More than {most} commands are joined; run them separately.", most=MAX_COMMANDS))
         self.words, self.errors = [], "shown"
 
     def add(self, word: ShellWord) -> None:
         self.words.append(word)
         self.total += 1
         if self.total > MAX_WORDS:
-            raise NotReadOnly(f"The command has more than {MAX_WORDS} words; use a shorter one.")
+            raise NotReadOnly(Text("The command has more than {most} words; use a shorter one.", most=MAX_WORDS))
 
     def word(self) -> ShellWord:
         start, letters, wild = self.place, list[str](), list[int]()
@@ -155,8 +160,10 @@ class _LineReader:
             return character
         if character in _PLAIN or character in _WILD or _is_letter(character):
             return character
-        name = _NAMES.get(character, f"the character {character}")
-        raise NotReadOnly(f"The command contains {name} outside quotes; put the word in single quotes or leave it out.")
+        name = _NAMES.get(character) or Text("the character {character}", character=character)
+        raise NotReadOnly(
+            Text("The command contains {name} outside quotes; put the word in single quotes or leave it out.", name=name)
+        )
 
     def stands_alone(self, start: int) -> bool:
         """Tell whether `!` is safe: `find` accepts it as a word, and it means "not" at the start of a bracket. Elsewhere a
@@ -167,7 +174,7 @@ class _LineReader:
     def single(self) -> str:
         end = self.text.find("'", self.place + 1)
         if end < 0:
-            raise NotReadOnly("A single quote is not closed.")
+            raise NotReadOnly(Text("A single quote is not closed."))
         inside, self.place = self.text[self.place + 1 : end], end + 1
         return inside
 
@@ -177,9 +184,9 @@ class _LineReader:
         while (character := self.text[place : place + 1]) != '"':
             after = self.text[place + 1 : place + 2]
             if not character:
-                raise NotReadOnly("A double quote is not closed.")
+                raise NotReadOnly(Text("A double quote is not closed."))
             if character == "`" or (character == "$" and after not in _AFTER_DOLLAR) or (character == "\\" and after == "`"):
-                raise NotReadOnly("The command contains a dollar sign or a backtick in double quotes; use single quotes.")
+                raise NotReadOnly(Text("The command contains a dollar sign or a backtick in double quotes; use single quotes."))
             if character == "\\" and after in ('"', "\\", "$"):
                 character, place = after, place + 1
             letters.append(character)
